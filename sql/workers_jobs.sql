@@ -62,12 +62,12 @@ CREATE FUNCTION fail(key text, retriable boolean DEFAULT true) RETURNS text LANG
     SELECT pg_temp.try(
         format('SELECT hipq.fail(%s, %s, %L, %L)', id(key), attempt(key), 'no luck', retriable))
 $$;
--- The jobs of a worker: those that it has not accepted, and those that it runs.
+-- The jobs of a worker: those that it is offered, and those that it runs.
 CREATE FUNCTION has(worker text) RETURNS text LANGUAGE sql SECURITY DEFINER AS $$
-    SELECT format('%s waiting, %s running', queue_depth, running_jobs)
+    SELECT format('%s offered, %s running', queue_depth, running_jobs)
     FROM hipq.workers_detail WHERE name = worker
 $$;
-CREATE FUNCTION given(worker text, jobs integer) RETURNS text LANGUAGE sql AS $$
+CREATE FUNCTION offered(worker text, jobs integer) RETURNS text LANGUAGE sql AS $$
     SELECT pg_temp.wait_until(
         format('(SELECT queue_depth FROM hipq.workers WHERE name = %L) = %s', worker, jobs))
 $$;
@@ -103,14 +103,14 @@ SELECT hipq.register_worker('regress ext a', '{ext.a, ext.b}', '{scan, asks}', c
     prefetch => 2) > 0;
 RESET ROLE;
 
--- ---- claim: the available jobs, in order, as many as fit
+-- ---- claim: the offered jobs, in order, as many as fit
 SET ROLE regress_hipq_ext_a;
 SELECT claim('regress ext a', 10, '0') IS NULL AS nothing_there;
 RESET ROLE;
 SELECT count(hipq.enqueue('scan', jsonb_build_object('n', n), queue => 'ext.a', job_key => 'k' || n,
     priority => n))
 FROM generate_series(1, 6) AS n;
-SELECT given('regress ext a', 5);
+SELECT offered('regress ext a', 5);
 SET ROLE regress_hipq_ext_a;
 BEGIN READ ONLY;
 SELECT pg_temp.try(format('SELECT count(*) FROM hipq.claim(%s)', w('regress ext a')));
@@ -136,13 +136,30 @@ SELECT complete('k1', '{"pages": 4}');
 SELECT shown('k1');
 SELECT pg_temp.try(format('SELECT hipq.complete(%s, 2)', id('k2')));
 SELECT shown('k2');
--- given, but not accepted
-SELECT shown('k5'), pg_temp.try(format('SELECT hipq.complete(%s, 1)', id('k5')));
+-- offered, but not accepted
+RESET ROLE;
+SELECT job_key, attempt, worker, is_accepted, since IS NULL AS not_started,
+       deadline BETWEEN now() + interval '4 min' AND now() + interval '5 min' AS to_accept
+FROM hipq.running_detail WHERE queue = 'ext.a' AND NOT is_accepted ORDER BY job_key;
+SET ROLE regress_hipq_ext_a;
 SELECT shown('k5');
--- there is room for the sixth job
-SELECT given('regress ext a', 2), complete('k2'), complete('k3'), claim('regress ext a', 2),
-       has('regress ext a');
-SELECT complete('k4'), complete('k6'), has('regress ext a');
+SELECT pg_temp.try(statement) FROM (SELECT id('k5')) AS _(k5), LATERAL unnest(ARRAY[
+    format('SELECT hipq.complete(%s, 1)', k5), format('SELECT hipq.fail(%s, 1, %L)', k5, 'no'),
+    format('SELECT hipq.release(%s, 1)', k5), format('SELECT hipq.extend(%s, 1, %L)', k5, '1 h'),
+    format('SELECT hipq.report_progress(%s, 1, 1, 2)', k5),
+    format('SELECT hipq.complete(%s, 2)', k5), format('SELECT hipq.complete(%s, 0)', k5),
+    format('SELECT hipq.complete_by_key(%L, %L, %L)', 'ext.a', 'scan', 'k5'),
+    format('SELECT hipq.fail_by_key(%L, %L, %L, %L)', 'ext.a', 'scan', 'k5', 'no')]) AS statement;
+SELECT hipq.complete_attempts(ARRAY[id('k5')], '{1}'),
+       hipq.fail_attempts(ARRAY[id('k5')], '{1}', '{no}'),
+       hipq.release_attempts(ARRAY[id('k5')], '{1}'),
+       hipq.extend_attempts(ARRAY[id('k5')], '{1}', '1 h'),
+       hipq.heartbeat_attempts(ARRAY[id('k5')], '{1}');
+SELECT shown('k5'), has('regress ext a');
+-- jobs that a transaction has ended make room for those that it claims
+SELECT offered('regress ext a', 3), complete('k2'), complete('k3'), claim('regress ext a', 2);
+SELECT has('regress ext a'), claim('regress ext a', 3), has('regress ext a');
+SELECT complete('k4'), complete('k5'), complete('k6'), has('regress ext a');
 -- no row is kept of the job
 RESET ROLE;
 SELECT hipq.enqueue('scan', queue => 'ext.b', job_key => 'b1') > 0;
@@ -163,7 +180,7 @@ FROM unnest('{f1, f2, l1, x1, x2, m1, m2, y1, y2, large}'::text[]) AS key;
 SELECT hipq.enqueue('scan', queue => 'ext.b', job_key => 'm3') > 0,
        hipq.enqueue('asks', queue => 'ext.a', job_key => 'asks') > 0,
        hipq.enqueue('asks', queue => 'ext.a', job_key => 'stuck') > 0;
-SELECT given('regress ext a', 13);
+SELECT offered('regress ext a', 13);
 SET ROLE regress_hipq_ext_a;
 SELECT count(claim('regress ext a', 1)) FROM generate_series(1, 13);
 SELECT has('regress ext a');
@@ -315,7 +332,7 @@ SELECT hipq.complete(id('large'), 1, NULL), shown('large'), has('regress ext a')
 -- ---- in a transaction that is rolled back
 RESET ROLE;
 SELECT hipq.enqueue('scan', queue => 'ext.a', job_key => 't') > 0;
-SELECT given('regress ext a', 1);
+SELECT offered('regress ext a', 1);
 SET ROLE regress_hipq_ext_a;
 BEGIN;
 SAVEPOINT s;
@@ -373,7 +390,7 @@ SELECT has_schema_privilege('hipq', 'USAGE');
 RESET ROLE;
 -- without the right the worker neither gets jobs nor ends those that it has
 SELECT hipq.enqueue('scan', queue => 'ext.a', job_key => 'revoked') > 0;
-SELECT given('regress ext a', 1);
+SELECT offered('regress ext a', 1);
 BEGIN;
 SELECT hipq.revoke_queue('ext.a', 'regress_hipq_ext_a', 'work');
 SET LOCAL ROLE regress_hipq_ext_a;
@@ -426,15 +443,16 @@ RESET statement_timeout;
 RESET ROLE;
 SELECT count(hipq.enqueue('scan', queue => 'ext.a', job_key => 'd' || n))
 FROM generate_series(1, 2) AS n;
-SELECT given('regress ext a', 2);
+SELECT offered('regress ext a', 2);
 SET ROLE regress_hipq_ext_a;
 SELECT claim('regress ext a');
 SELECT hipq.drain_worker(w('regress ext a'));
 SELECT claim('regress ext a', 10, '1 hour') IS NULL AS nothing_more;
 SELECT hipq.extend(id('d1'), 1, '1 s') > now(), complete('d1');
 RESET ROLE;
-SELECT pg_temp.wait_until($$(SELECT state = 'retry' FROM hipq.job WHERE job_key = 'd2')$$),
-       shown('d2');
+-- what it had not accepted waits for another worker; no attempt is recorded
+SELECT offered('regress ext a', 0), has('regress ext a'), shown('d2');
+SELECT count(*) FROM hipq.attempt WHERE job_id = id('d2');
 
 -- ---- a worker that has ended
 SET ROLE regress_hipq_ext_b;
@@ -455,7 +473,7 @@ FROM unnest('{ext.a, ext.b, ext.other}'::text[]) AS queue;
 DROP TABLE claimed;
 DROP FUNCTION decide(hipq.job);
 DROP FUNCTION fail(text, boolean), complete(text, jsonb), claim(text, integer, interval),
-    given(text, integer), shown(text), has(text), w(text), note(text, bigint, integer),
+    offered(text, integer), shown(text), has(text), w(text), note(text, bigint, integer),
     attempt(text), id(text);
 DROP OWNED BY regress_hipq_ext_owner, regress_hipq_ext_a, regress_hipq_ext_b,
     regress_hipq_ext_stranger;

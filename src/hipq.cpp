@@ -28,6 +28,7 @@
 #include "shared/wakeup/commit.hpp"
 #include "shared/wakeup/completion_waiters.hpp"
 #include "shared/workers/jobs.hpp"
+#include "shared/workers/offers.hpp"
 #include "shared/workers/progress.hpp"
 #include "shared/workers/registered.hpp"
 #include "tables/leaf_requests.hpp"
@@ -69,7 +70,7 @@ void _PG_init()
         hipq::wakeup::watch_commits();
         hipq::executors::watch_marks();
         hipq::workers::watch_workers();
-        hipq::workers::watch_worker_places();
+        hipq::workers::watch_offers();
         hipq::workers::watch_external_jobs();
         hipq::executors::watch_decisions();
         hipq::executors::watch_cancellations();

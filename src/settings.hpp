@@ -69,7 +69,7 @@ extern double retry_jitter;         // hipq.retry_jitter
 extern int max_workers;             // hipq.max_workers: in shared memory, cluster-wide
 extern Duration worker_grace;       // hipq.worker_grace: from the end of a worker's session until
                                     // other workers get its jobs
-extern Duration queue_ttl;          // hipq.queue_ttl: from dispatch until the worker accepts
+extern Duration queue_ttl;          // hipq.queue_ttl: from the offer until the worker accepts
 extern Duration worker_wait_ttl;    // hipq.worker_wait_ttl: of a due job for a worker; 0: no limit
 extern bool health_enabled;         // hipq.health_enabled: the health of workers is judged
 extern Duration heartbeat_timeout;  // hipq.heartbeat_timeout: silence until a worker is unhealthy

@@ -141,7 +141,7 @@ COMMENT ON COLUMN hipq.queue.weight
 COMMENT ON COLUMN hipq.queue.is_strict
     IS 'refuses jobs of unregistered types; NULL = as the instance says';
 COMMENT ON COLUMN hipq.queue.queue_ttl
-    IS 'seconds a dispatched job may wait for its worker; NULL = setting';
+    IS 'seconds an external worker has to accept a job that it is offered; NULL = setting';
 COMMENT ON COLUMN hipq.queue.dead_letter_enabled
     IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';
 COMMENT ON COLUMN hipq.queue.dead_letter_retention
@@ -176,7 +176,7 @@ COMMENT ON COLUMN hipq.queue.unique_scope
     IS 'what keys are unique within: global = the whole queue, '
     'shard_key = the jobs of each shard key';
 COMMENT ON COLUMN hipq.queue.worker_wait_ttl
-    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    IS 'seconds a due job waits while no external worker can be offered it, before it fails with '
     'worker_unavailable; 0 = for ever; NULL = setting hipq.worker_wait_ttl';
 COMMENT ON COLUMN hipq.queue.max_retries
     IS 'max_retries of its jobs that give none, unless their type says otherwise; NULL = as the '
@@ -282,7 +282,7 @@ COMMENT ON COLUMN hipq.job_type.on_missing_handler
     IS 'what happens to a job whose handler does not exist: wait until it does, or fail with '
     'handler_not_found';
 COMMENT ON COLUMN hipq.job_type.queue_ttl
-    IS 'seconds a dispatched job may wait for its worker; NULL = the queue''s';
+    IS 'seconds an external worker has to accept a job that it is offered; NULL = the queue''s';
 COMMENT ON COLUMN hipq.job_type.claim
     IS 'how jobs are taken: lock = by a row lock, in the transaction of the handler; record = '
     'state running is committed first; auto = lock for short jobs';
@@ -294,9 +294,9 @@ COMMENT ON COLUMN hipq.job_type.throttle_limit
 COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key
     IS 'limit on that sum for running jobs of one throttle_key; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_type.requires
-    IS 'what the capabilities of an external worker must contain to be given its jobs';
+    IS 'what the capabilities of an external worker must contain to be offered its jobs';
 COMMENT ON COLUMN hipq.job_type.worker_wait_ttl
-    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    IS 'seconds a due job waits while no external worker can be offered it, before it fails with '
     'worker_unavailable; 0 = for ever; NULL = as the queue says';
 COMMENT ON COLUMN hipq.job_type.retry_enabled
     IS 'whether failed jobs are retried; NULL = as the queue says';

@@ -268,7 +268,7 @@ COMMENT ON COLUMN hipq.queues_detail.table_name IS 'its table';
 COMMENT ON COLUMN hipq.queues_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs; NULL = no limit';
 COMMENT ON COLUMN hipq.queues_detail.throttle_used
-    IS 'sum of throttle_factor over its running jobs';
+    IS 'sum of throttle_factor over its running and offered jobs';
 COMMENT ON COLUMN hipq.queues_detail.running_jobs IS 'jobs that run now';
 COMMENT ON COLUMN hipq.queues_detail.initial IS 'jobs not tried yet';
 COMMENT ON COLUMN hipq.queues_detail.running
@@ -286,7 +286,8 @@ COMMENT ON COLUMN hipq.queues_detail.waiting_pause IS 'due jobs that are paused,
 COMMENT ON COLUMN hipq.queues_detail.waiting_handler IS 'due jobs whose handler is missing';
 COMMENT ON COLUMN hipq.queues_detail.waiting_throttle
     IS 'due jobs that a throttle limit keeps back';
-COMMENT ON COLUMN hipq.queues_detail.ready IS 'due jobs that wait only for an executor';
+COMMENT ON COLUMN hipq.queues_detail.ready
+    IS 'due jobs that wait only for an executor, or for a worker that is offered them';
 COMMENT ON COLUMN hipq.queues_detail.oldest_due_time
     IS 'when the job that waits longest was due; NULL = none is due';
 COMMENT ON COLUMN hipq.queues_detail.retention
@@ -300,7 +301,8 @@ COMMENT ON COLUMN hipq.queues_detail.durability
     'ms later';
 COMMENT ON COLUMN hipq.queues_detail.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queues_detail.queue_ttl
-    IS 'seconds an external worker has to accept a job, where its type does not say';
+    IS 'seconds an external worker has to accept a job that it is offered, where the type does '
+    'not say';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_enabled
     IS 'whether failed jobs leave a dead letter';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_retention IS 'how long dead letters are kept';
@@ -320,8 +322,8 @@ COMMENT ON COLUMN hipq.queues_detail.is_paused IS 'it or its instance is paused:
 COMMENT ON COLUMN hipq.queues_detail.is_dropped IS 'the queue is being dropped';
 COMMENT ON COLUMN hipq.queues_detail.created_time IS 'when it was created';
 COMMENT ON COLUMN hipq.queues_detail.worker_wait_ttl
-    IS 'seconds a due job waits while no external worker can be given it, where its type does not '
-    'say; NULL = for ever';
+    IS 'seconds a due job waits while no external worker can be offered it, where its type does '
+    'not say; NULL = for ever';
 COMMENT ON COLUMN hipq.queues_detail.max_retries
     IS 'max_retries of jobs that give none, unless their type says otherwise';
 COMMENT ON COLUMN hipq.queues_detail.job_types IS 'its job types, registered or not';
@@ -462,19 +464,19 @@ COMMENT ON COLUMN hipq.job_types_detail.do_not_retry_on
 COMMENT ON COLUMN hipq.job_types_detail.on_missing_handler
     IS 'what happens to a job whose handler does not exist: wait or fail';
 COMMENT ON COLUMN hipq.job_types_detail.queue_ttl
-    IS 'seconds an external worker has to accept a job';
+    IS 'seconds an external worker has to accept a job that it is offered';
 COMMENT ON COLUMN hipq.job_types_detail.claim IS 'how jobs are taken: lock, record or auto';
 COMMENT ON COLUMN hipq.job_types_detail.batch_size IS 'most jobs in one call of the handler';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs of the type; NULL = no limit';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_used
-    IS 'sum of throttle_factor over its running jobs';
+    IS 'sum of throttle_factor over its running and offered jobs';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_limit_per_key
     IS 'limit on that sum for the jobs of one throttle_key; NULL = no limit';
 COMMENT ON COLUMN hipq.job_types_detail.requires
-    IS 'what the capabilities of an external worker must contain to be given its jobs';
+    IS 'what the capabilities of an external worker must contain to be offered its jobs';
 COMMENT ON COLUMN hipq.job_types_detail.worker_wait_ttl
-    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    IS 'seconds a due job waits while no external worker can be offered it, before it fails with '
     'worker_unavailable; NULL = for ever';
 COMMENT ON COLUMN hipq.job_types_detail.workers
     IS 'external workers that serve it, whatever their health: they name it, may work on its '

@@ -24,8 +24,8 @@ COMMENT ON FUNCTION hipq.register_worker(
     text, text[], text[], integer, integer, jsonb, boolean, boolean
 ) IS 'registers a program outside the server that runs jobs, and returns its id. name: its name; '
     'queues, job_types: what it serves; capacity: how many jobs at a time; prefetch: how many '
-    'more beforehand; capabilities: what job types may require; listen: whether it is bound to '
-    'this session, which listens on hipq_worker_<id>; take_over: whether it takes the name from '
+    'more it may be offered; capabilities: what job types may require; listen: whether it is bound '
+    'to this session, which listens on hipq_worker_<id>; take_over: whether it takes the name from '
     'one that is there';
 
 CREATE FUNCTION hipq.heartbeat(worker bigint, health text DEFAULT NULL) RETURNS text
@@ -43,13 +43,13 @@ COMMENT ON FUNCTION hipq.heartbeat(bigint, jsonb)
 CREATE FUNCTION hipq.heartbeat_attempts(ids bigint[], attempts integer[]) RETURNS bigint[]
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_heartbeat_attempts';
 COMMENT ON FUNCTION hipq.heartbeat_attempts(bigint[], integer[])
-    IS 'tells that the workers of attempts are alive, and returns the ids of the attempts that are '
-    'not over. ids, attempts: the attempts';
+    IS 'tells that the workers of attempts are alive, and returns the ids of those that are '
+    'running. ids, attempts: the attempts';
 
 CREATE FUNCTION hipq.drain_worker(worker bigint) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_drain_worker';
 COMMENT ON FUNCTION hipq.drain_worker(bigint)
-    IS 'gives a worker no more jobs; what it has accepted it may finish. worker: the worker';
+    IS 'offers a worker no more jobs; what it has accepted it may finish. worker: the worker';
 
 CREATE FUNCTION hipq.deregister_worker(worker bigint) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_deregister_worker';
@@ -72,21 +72,21 @@ CREATE FUNCTION hipq.claim(
     OUT original_job_id bigint, OUT traceparent text
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_claim_traced';
 COMMENT ON FUNCTION hipq.claim(bigint, integer, hipq.duration)
-    IS 'accepts jobs that a worker was given, in that order. worker: the worker; max_jobs: 1 to '
-    '10000; wait: how long to wait for the first one';
+    IS 'accepts jobs that a worker is offered, in the order of the offers: their attempts start. '
+    'worker: the worker; max_jobs: 1 to 10000; wait: how long to wait for the first one';
 
 CREATE FUNCTION hipq.complete(id bigint, attempt integer, result jsonb DEFAULT 'null') RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete';
 COMMENT ON FUNCTION hipq.complete(bigint, integer, jsonb)
     IS 'ends an attempt of an external worker with success. id, attempt: the attempt; result: the '
-    'job''s result. It raises HQ003 if the attempt is over';
+    'job''s result. It raises HQ003 if the attempt is over, 55000 if the job was not accepted';
 
 CREATE FUNCTION hipq.complete_attempts(
     ids bigint[], attempts integer[], results jsonb[] DEFAULT NULL
 ) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_complete_many';
 COMMENT ON FUNCTION hipq.complete_attempts(bigint[], integer[], jsonb[])
     IS 'ends attempts of external workers with success, and returns the ids of those that were '
-    'not over. ids, attempts: the attempts; results: their results, NULL = none';
+    'running. ids, attempts: the attempts; results: their results, NULL = none';
 
 CREATE FUNCTION hipq.complete_by_key(
     queue text, job_type text, job_key text, result jsonb DEFAULT 'null',
@@ -105,14 +105,14 @@ COMMENT ON FUNCTION hipq.fail(bigint, integer, text, boolean, hipq.duration)
     IS 'fails an attempt of an external worker, and returns the state of its job: retry, final, '
     'or error while a retry handler is asked. id, attempt: the attempt; error: why; retriable: '
     'whether it may be retried; retry_after: how long the retry waits, NULL = as the job type '
-    'says. It raises HQ003 if the attempt is over';
+    'says. It raises HQ003 if the attempt is over, 55000 if the job was not accepted';
 
 CREATE FUNCTION hipq.fail_attempts(
     ids bigint[], attempts integer[], errors text[], retriable boolean DEFAULT true,
     retry_after hipq.duration[] DEFAULT NULL
 ) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_fail_many';
 COMMENT ON FUNCTION hipq.fail_attempts(bigint[], integer[], text[], boolean, hipq.duration[])
-    IS 'fails attempts of external workers, and returns the ids of those that were not over. ids, '
+    IS 'fails attempts of external workers, and returns the ids of those that were running. ids, '
     'attempts: the attempts; errors: why; retriable: whether they may be retried; retry_after: '
     'how long each retry waits, NULL = as the job type says';
 
@@ -131,12 +131,13 @@ CREATE FUNCTION hipq.release(
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release';
 COMMENT ON FUNCTION hipq.release(bigint, integer, hipq.duration)
     IS 'gives an attempt of an external worker back: its job waits to be run again, uncharged. '
-    'id, attempt: the attempt; delay: for how long. It raises HQ003 if the attempt is over';
+    'id, attempt: the attempt; delay: for how long. It raises HQ003 if the attempt is over, 55000 '
+    'if the job was not accepted';
 
 CREATE FUNCTION hipq.release_attempts(ids bigint[], attempts integer[]) RETURNS bigint[]
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_many';
 COMMENT ON FUNCTION hipq.release_attempts(bigint[], integer[])
-    IS 'gives attempts of external workers back, and returns the ids of those that were not over. '
+    IS 'gives attempts of external workers back, and returns the ids of those that were running. '
     'ids, attempts: the attempts';
 
 CREATE FUNCTION hipq.extend(id bigint, attempt integer, more hipq.duration) RETURNS timestamptz
@@ -144,11 +145,11 @@ CREATE FUNCTION hipq.extend(id bigint, attempt integer, more hipq.duration) RETU
 COMMENT ON FUNCTION hipq.extend(bigint, integer, hipq.duration)
     IS 'gives an attempt that an external worker has accepted more time, if less is left, and '
     'returns when it times out. id, attempt: the attempt; more: how long from now. It raises HQ003 '
-    'if the attempt is over';
+    'if the attempt is over, 55000 if the job was not accepted';
 
 CREATE FUNCTION hipq.extend_attempts(
     ids bigint[], attempts integer[], more hipq.duration
 ) RETURNS bigint[] LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_extend_many';
 COMMENT ON FUNCTION hipq.extend_attempts(bigint[], integer[], hipq.duration)
     IS 'gives attempts of external workers more time, if less is left, and returns the ids of '
-    'those that were not over. ids, attempts: the attempts; more: how long from now';
+    'those that were running. ids, attempts: the attempts; more: how long from now';

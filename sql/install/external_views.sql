@@ -52,7 +52,7 @@ ORDER BY known.place, worker.worker_id
 OFFSET 0;
 COMMENT ON VIEW hipq.workers_detail
     IS 'external workers, the best first: healthy, unknown, degraded, unhealthy; of each the one '
-    'with the fewest jobs that it has not accepted';
+    'that is offered the fewest jobs';
 COMMENT ON COLUMN hipq.workers_detail.worker_id IS 'number of the worker';
 COMMENT ON COLUMN hipq.workers_detail.name IS 'name the worker gave itself';
 COMMENT ON COLUMN hipq.workers_detail.role IS 'role that registered it';
@@ -71,14 +71,14 @@ COMMENT ON COLUMN hipq.workers_detail.last_heartbeat
 COMMENT ON COLUMN hipq.workers_detail.capabilities
     IS 'what it said when it registered; health as in that column';
 COMMENT ON COLUMN hipq.workers_detail.capacity IS 'jobs it runs at a time';
-COMMENT ON COLUMN hipq.workers_detail.prefetch IS 'jobs it may hold beyond those it runs';
+COMMENT ON COLUMN hipq.workers_detail.prefetch IS 'jobs it may be offered beyond those it runs';
 COMMENT ON COLUMN hipq.workers_detail.running_jobs IS 'jobs it has accepted and not finished';
 COMMENT ON COLUMN hipq.workers_detail.queue_depth
-    IS 'jobs given to it that it has not accepted, by its own count if that is more';
+    IS 'jobs that it is offered and has not accepted, by its own count if that is more';
 COMMENT ON COLUMN hipq.workers_detail.failure_rate
     IS 'percent of its latest 64 executions that failed, or of all by its own count if that is '
     'more; NULL = fewer than ten';
-COMMENT ON COLUMN hipq.workers_detail.is_draining IS 'it is given no more jobs';
+COMMENT ON COLUMN hipq.workers_detail.is_draining IS 'it is offered no more jobs';
 COMMENT ON COLUMN hipq.workers_detail.pid IS 'session it is bound to; NULL = none';
 COMMENT ON COLUMN hipq.workers_detail.registered_time IS 'when it registered';
 
@@ -87,7 +87,7 @@ SELECT *
 FROM hipq.workers_detail
 WHERE workers_detail.health ->> 'status' = 'healthy' AND NOT workers_detail.is_draining;
 COMMENT ON VIEW hipq.healthy_workers_detail
-    IS 'external workers that are healthy and may be given jobs, the best first';
+    IS 'external workers that are healthy and may be offered jobs, the best first';
 COMMENT ON COLUMN hipq.healthy_workers_detail.worker_id IS 'number of the worker';
 COMMENT ON COLUMN hipq.healthy_workers_detail.name IS 'name the worker gave itself';
 COMMENT ON COLUMN hipq.healthy_workers_detail.role IS 'role that registered it';
@@ -107,15 +107,16 @@ COMMENT ON COLUMN hipq.healthy_workers_detail.capabilities
     IS 'what it said about itself when it registered; under health what column health has, '
     'whatever it said there';
 COMMENT ON COLUMN hipq.healthy_workers_detail.capacity IS 'jobs it runs at a time';
-COMMENT ON COLUMN hipq.healthy_workers_detail.prefetch IS 'jobs it may hold beyond those it runs';
+COMMENT ON COLUMN hipq.healthy_workers_detail.prefetch
+    IS 'jobs it may be offered beyond those it runs';
 COMMENT ON COLUMN hipq.healthy_workers_detail.running_jobs
     IS 'jobs it has accepted and not finished';
 COMMENT ON COLUMN hipq.healthy_workers_detail.queue_depth
-    IS 'jobs given to it that it has not accepted, by its own count if that is more';
+    IS 'jobs that it is offered and has not accepted, by its own count if that is more';
 COMMENT ON COLUMN hipq.healthy_workers_detail.failure_rate
     IS 'percent of its latest executions that failed, 64 at most, or of all by its own count if '
     'that is more; NULL = fewer than ten';
-COMMENT ON COLUMN hipq.healthy_workers_detail.is_draining IS 'it is given no more jobs';
+COMMENT ON COLUMN hipq.healthy_workers_detail.is_draining IS 'it is offered no more jobs';
 COMMENT ON COLUMN hipq.healthy_workers_detail.pid
     IS 'session it is bound to; NULL = it registered without listen, or that session has ended';
 COMMENT ON COLUMN hipq.healthy_workers_detail.registered_time IS 'when it registered';
@@ -141,7 +142,7 @@ COMMENT ON VIEW hipq.worker_health
 COMMENT ON COLUMN hipq.worker_health.status IS 'healthy, unknown, degraded or unhealthy';
 COMMENT ON COLUMN hipq.worker_health.workers IS 'number of workers';
 COMMENT ON COLUMN hipq.worker_health.queue_depth
-    IS 'jobs given to them that they have not accepted';
+    IS 'jobs that they are offered and have not accepted';
 COMMENT ON COLUMN hipq.worker_health.average_queue_depth
     IS 'the same for each worker, on average; NULL = no such worker';
 COMMENT ON COLUMN hipq.worker_health.running_jobs IS 'jobs they have accepted and not finished';
@@ -154,5 +155,5 @@ CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer
     SELECT detail.queue_depth FROM hipq.workers_detail AS detail WHERE detail.worker_id = worker
 $$;
 COMMENT ON FUNCTION hipq.worker_queue_depth(bigint)
-    IS 'counts the jobs that a worker was given and has not accepted; NULL if there is no such '
+    IS 'counts the jobs that a worker is offered and has not accepted; NULL if there is no such '
     'worker. worker: the worker';

@@ -75,7 +75,8 @@ COMMENT ON COLUMN hipq.job.original_job_id
 COMMENT ON COLUMN hipq.job.retry_of
     IS 'the final job that this one was made from by hipq.retry() or hipq.redrive()';
 COMMENT ON COLUMN hipq.job.worker_id
-    IS 'external worker that has the job; -1 = it is for one worker alone, see hipq.aimed_job';
+    IS 'external worker that has accepted the job, or had it last; -1 = it is for one worker '
+    'alone, see hipq.aimed_job';
 COMMENT ON COLUMN hipq.job.scheduled_run_time IS 'not started before; a retry moves it';
 COMMENT ON COLUMN hipq.job.update_time
     IS 'when the row last changed, but for one that has not been tried yet; decides the leaf of a '
@@ -97,7 +98,8 @@ COMMENT ON COLUMN hipq.job.retry_count
 COMMENT ON COLUMN hipq.job.max_retries
     IS 'retries after a retriable failure; NULL at INSERT = the job type''s';
 COMMENT ON COLUMN hipq.job.queue_ttl
-    IS 'seconds a dispatched job may wait for its worker; NULL = the job type''s';
+    IS 'seconds an external worker has to accept the job when it is offered it; NULL = the job '
+    'type''s';
 COMMENT ON COLUMN hipq.job.priority IS 'lower runs first; NULL at INSERT = the job type''s';
 COMMENT ON COLUMN hipq.job.throttle_factor
     IS 'weight under the queue''s throttle_limit; NULL at INSERT = the job type''s';

@@ -116,14 +116,16 @@ COMMENT ON COLUMN hipq.jobs_detail.time_windows IS 'when the job may start; NULL
 COMMENT ON COLUMN hipq.jobs_detail.shard_key
     IS 'what places the job in a sharded instance; NULL = nothing';
 COMMENT ON COLUMN hipq.jobs_detail.worker_id
-    IS 'external worker that has the job; 0 = it is to be completed later; NULL = neither';
+    IS 'external worker that has accepted the job, or had it last; 0 = it is to be completed '
+    'later; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
-COMMENT ON COLUMN hipq.jobs_detail.queue_ttl IS 'seconds a dispatched job may wait for its worker';
+COMMENT ON COLUMN hipq.jobs_detail.queue_ttl
+    IS 'seconds an external worker has to accept the job when it is offered it';
 
--- Combines the jobs that the tables call running with those that the executors report: while a job
--- starts or finishes, it is in only one of the two. For jobs of external workers the tables have
--- everything.
+-- Combines the jobs that the tables call running with those that shared memory reports. While a job
+-- of an executor starts or finishes, it is in only one of the two. The tables say everything of a
+-- job that an external worker has accepted. An offer is in shared memory alone.
 CREATE VIEW hipq.running_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
        busy.id,
@@ -176,36 +178,41 @@ FROM (
            waiting.job_key COLLATE "C",
            executor.attempt,
            executor.pid,
-           NULL,
-           NULL,
+           executor.worker_id,
+           executor.is_accepted,
            executor.started_time,
            waiting.timeout,
            executor.deadline
     FROM hipq._running_jobs() AS executor
     LEFT JOIN LATERAL hipq._unfinished_job(executor.queue_id, executor.job_id) AS waiting ON true
-    WHERE executor.pid IS NOT NULL AND waiting.state IS DISTINCT FROM 'running'
+    WHERE NOT coalesce(executor.is_accepted, false)
+      AND waiting.state IS DISTINCT FROM 'running'
+      AND (executor.pid IS NOT NULL OR waiting.state IS NOT NULL)
 ) AS busy
 JOIN hipq._visible_queue AS queue ON queue.queue_id = busy.queue_id
 LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS worker
     ON worker.worker_id = busy.worker_id
 LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
 WHERE hipq._is_asked_for(queue.name, busy.queue_id);
-COMMENT ON VIEW hipq.running_detail IS 'jobs that run at this moment, and what they wait for';
+COMMENT ON VIEW hipq.running_detail
+    IS 'jobs that run at this moment, or that external workers are offered, and what they wait for';
 COMMENT ON COLUMN hipq.running_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.running_detail.id IS 'id of the job';
 COMMENT ON COLUMN hipq.running_detail.job_type IS 'job type';
 COMMENT ON COLUMN hipq.running_detail.job_key
     IS 'job key; NULL = none, or the job has ended, or the caller may not read the queue';
-COMMENT ON COLUMN hipq.running_detail.attempt IS 'number of the attempt';
+COMMENT ON COLUMN hipq.running_detail.attempt
+    IS 'number of the attempt; of an offer, the number that the attempt will have';
 COMMENT ON COLUMN hipq.running_detail.pid
-    IS 'executor that runs it; NULL = an external worker has it, or nobody yet';
+    IS 'executor that runs it; NULL = an external worker has it or is offered it, or nobody has it';
 COMMENT ON COLUMN hipq.running_detail.worker_id
-    IS 'external worker that has it; 0 = it is to be completed later';
+    IS 'external worker that has it or is offered it; 0 = it is to be completed later';
 COMMENT ON COLUMN hipq.running_detail.worker IS 'name of that worker';
 COMMENT ON COLUMN hipq.running_detail.is_accepted
-    IS 'whether that worker has accepted it; NULL = no worker has it';
+    IS 'whether that worker has accepted it; false = it is offered, and the job waits; NULL = no '
+    'worker has it';
 COMMENT ON COLUMN hipq.running_detail.since
-    IS 'when the attempt started, or was given to its worker';
+    IS 'when the attempt started; NULL = its worker has not accepted it';
 COMMENT ON COLUMN hipq.running_detail.timeout IS 'seconds the attempt may run';
 COMMENT ON COLUMN hipq.running_detail.deadline
     IS 'when the attempt times out, or until when its worker may accept it';

@@ -32,11 +32,11 @@ COMMENT ON COLUMN hipq.worker.role IS 'role that registered it';
 COMMENT ON COLUMN hipq.worker.queues IS 'queues it serves';
 COMMENT ON COLUMN hipq.worker.job_types IS 'job types it serves';
 COMMENT ON COLUMN hipq.worker.capacity IS 'jobs it runs at a time';
-COMMENT ON COLUMN hipq.worker.prefetch IS 'jobs it may hold beyond those it runs';
+COMMENT ON COLUMN hipq.worker.prefetch IS 'jobs it may be offered beyond those it runs';
 COMMENT ON COLUMN hipq.worker.capabilities IS 'what it says about itself';
 COMMENT ON COLUMN hipq.worker.is_bound
     IS 'it is the session that registered it: when that ends it is gone';
-COMMENT ON COLUMN hipq.worker.is_draining IS 'it is given no more jobs';
+COMMENT ON COLUMN hipq.worker.is_draining IS 'it is offered no more jobs';
 COMMENT ON COLUMN hipq.worker.registered_time IS 'when it registered';
 
 CREATE TRIGGER catalogue_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON hipq.worker

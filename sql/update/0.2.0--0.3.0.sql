@@ -94,13 +94,13 @@ ALTER TABLE hipq.queue ALTER COLUMN throttle_mode SET DEFAULT 'shared';
 ALTER TABLE hipq.queue ADD COLUMN worker_wait_ttl integer
     CONSTRAINT queue_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0);
 COMMENT ON COLUMN hipq.queue.worker_wait_ttl
-    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    IS 'seconds a due job waits while no external worker can be offered it, before it fails with '
     'worker_unavailable; 0 = for ever; NULL = setting hipq.worker_wait_ttl';
 ALTER TABLE hipq.job_type DROP CONSTRAINT job_type_worker_wait_ttl_is_positive;
 ALTER TABLE hipq.job_type ADD CONSTRAINT job_type_worker_wait_ttl_is_not_negative
     CHECK (worker_wait_ttl >= 0);
 COMMENT ON COLUMN hipq.job_type.worker_wait_ttl
-    IS 'seconds a due job waits while no external worker can be given it, before it fails with '
+    IS 'seconds a due job waits while no external worker can be offered it, before it fails with '
     'worker_unavailable; 0 = for ever; NULL = as the queue says';
 
 ALTER TABLE hipq.instance ADD COLUMN max_retries integer
@@ -187,3 +187,21 @@ DROP INDEX hipq.dead_letter_awaits_handler;
 CREATE INDEX dead_letter_awaits_handler ON hipq.dead_letter
     (queue_id, ((job ->> 'priority')::integer), died_time, job_id) WHERE awaits_handler;
 ALTER INDEX hipq.dead_letter_awaits_handler ALTER COLUMN 2 SET STATISTICS 0;
+
+-- New pages of queues whose jobs external workers run have room for a second version of each row.
+DO $upgrade$
+DECLARE
+    leaf regclass;
+BEGIN
+    FOR leaf IN
+        SELECT DISTINCT child.inhrelid::regclass
+        FROM hipq.queue AS queue
+        JOIN hipq.job_type ON job_type.queue_id = queue.queue_id
+        JOIN pg_inherits AS child
+            ON child.inhparent = to_regclass(format('hipq.%I', queue.table_name))
+        JOIN pg_class AS relation ON relation.oid = child.inhrelid AND relation.relkind = 'r'
+        WHERE job_type.handler_kind = 'notify'
+    LOOP
+        EXECUTE format('ALTER TABLE %s SET (fillfactor = 50)', leaf);
+    END LOOP;
+END $upgrade$;

@@ -120,13 +120,18 @@ struct Capacities {
     bool have_all() const;
 };
 
-// Writes the claim of jobs that have capacity, by locking or updating their rows, at time `now`.
-struct Written {
-    std::vector<job::ClaimedJob> jobs;  // the jobs that could be claimed, in their order
-    std::size_t tried;  // how many jobs were tried, from the first on: no worker is free for the
-                        // rest
+// Takes capacity for the chosen jobs of one queue and type. Needs a transaction.
+struct WithCapacity {
+    Capacities capacities;
+    std::vector<job::DueJob> jobs;  // those that have it, in their order
 };
-using WriteClaim = std::function<Written(std::span<const job::DueJob> jobs, pg::Time now)>;
+WithCapacity take_capacity(const catalog::Queue &queue, const catalog::JobType &type,
+                           Chosen chosen);
+
+// Writes the claim of jobs that have capacity, by locking or updating their rows, at time `now`.
+// Returns the jobs that could be claimed, in their order.
+using WriteClaim =
+    std::function<std::vector<job::ClaimedJob>(std::span<const job::DueJob> jobs, pg::Time now)>;
 
 enum class ClaimOutcome : unsigned char {
     claimed,
@@ -137,7 +142,6 @@ enum class ClaimOutcome : unsigned char {
 struct Claim {
     Capacities capacities;
     std::vector<job::ClaimedJob> jobs{};  // in the order of the chosen jobs
-    std::size_t tried = 0;                // how many of the jobs with capacity were tried
     ClaimOutcome outcome = ClaimOutcome::claimed;
 };
 
@@ -151,8 +155,24 @@ Claim none_claimed(std::size_t jobs);
 
 // Returns the chosen jobs that were not claimed. A job without capacity goes back into its lane. A
 // job whose row another process holds is tried again after a delay.
-void settle(Claimer &claimer, Chosen chosen, const Claim &claim,
+void settle(Claimer &claimer, Chosen chosen, const Capacities &capacities,
             std::span<const job::ClaimedJob> claimed);
+
+// Returns one of the chosen jobs to its lane: there is no capacity for it, or no worker.
+void put_back(Claimer &claimer, const Capacities &capacities, Chosen chosen, std::size_t i);
+
+// Whether any of these claimed jobs belongs to a slot that has left this node in strict order since
+// the catalogue of `queue` was read. Older jobs of the slot may already be on their way to the
+// other node, so none may start here. The process that sends them locks their rows after the slot
+// has left. So a claimer that passed over a locked row, and calls this after its claim, learns that
+// the slot has left.
+bool have_left(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs);
+
+// Tells whether a job that was offered to a worker some time ago may start now: its queue, type and
+// key may have been paused since, its time windows may have closed, its slot may have left, and
+// under a limit its weight may not be the one that is counted. Needs a transaction.
+bool may_still_start(const catalog::Queue &queue, const job::ClaimedJob &job,
+                     const std::optional<core::Load> &counted, pg::Time now);
 
 // Keeps a job out of its lane until `again`.
 void put_off_until(const lanes::WaitingJob &job, pg::Time again);

@@ -5,10 +5,12 @@
 #include "claim/claim.hpp"
 
 #include "catalog/cache.hpp"
-#include "claim/claim_rows.hpp"
+#include "claim/conditions.hpp"
 #include "claim/take_jobs.hpp"
 #include "claim/weight.hpp"
+#include "core/job/validate.hpp"
 #include "job/claimed_job.hpp"
+#include "job/job_row.hpp"
 #include "pg/clock.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/put_off.hpp"
@@ -33,7 +35,7 @@ std::vector<DueJob> due_jobs_of(Chosen chosen)
     std::vector<DueJob> due;
     due.reserve(chosen.size());
     for (const WaitingJob &job : chosen)
-        due.push_back({job.id, job.place, job.due, job.is_weighed, job.weight, job.key});
+        due.push_back({job.id, job.place, job.due, job.is_weighed, job.weight, job.key, job.next});
     return due;
 }
 
@@ -85,6 +87,14 @@ void leave_full_key(const Claimer &claimer, const WaitingJob &job)
 
 }  // namespace
 
+void put_back(Claimer &claimer, const Capacities &capacities, Chosen chosen, std::size_t i)
+{
+    if (capacities.is_key_full(i))
+        leave_full_key(claimer, chosen[i]);
+    else
+        executors::put_back(chosen[i]);
+}
+
 bool Capacities::are_full() const
 {
     return taken.size() < asked_for ||
@@ -107,49 +117,67 @@ Chosen choose(Claimer &claimer, std::size_t most)
     return next.first(lanes::choose_jobs(next));
 }
 
+WithCapacity take_capacity(const catalog::Queue &queue, const catalog::JobType &type, Chosen chosen)
+{
+    WithCapacity result{{}, due_jobs_of(chosen)};
+    result.capacities = take_capacity(queue, type, limits_of(queue, type), result.jobs);
+    leave_those_with_capacity(result.jobs, result.capacities);
+    return result;
+}
+
 Claim claim_chosen(const catalog::Queue &queue, const catalog::JobType &type, Chosen chosen,
                    const WriteClaim &write)
 {
-    std::vector<DueJob> waiting = due_jobs_of(chosen);
-    const core::WeightLimits limits = limits_of(queue, type);
-    Claim claim{take_capacity(queue, type, limits, waiting)};
-    leave_those_with_capacity(waiting, claim.capacities);
-    if (waiting.empty())
+    const WithCapacity waiting = take_capacity(queue, type, chosen);
+    Claim claim{waiting.capacities};
+    if (waiting.jobs.empty())
         return claim;
-    Written written = write(waiting, pg::now());
-    claim.tried = written.tried;
-    if (have_left(queue, written.jobs))
+    std::vector<ClaimedJob> written = write(waiting.jobs, pg::now());
+    if (have_left(queue, written))
         claim.outcome = ClaimOutcome::slot_has_left;
-    else if (limits.any() && !weigh_the_same(written.jobs, waiting))
+    else if (limits_of(queue, type).any() && !weigh_the_same(written, waiting.jobs))
         claim.outcome = ClaimOutcome::weight_changed;
     else
-        claim.jobs = std::move(written.jobs);
+        claim.jobs = std::move(written);
     return claim;
+}
+
+bool may_still_start(const catalog::Queue &queue, const ClaimedJob &job,
+                     const std::optional<core::Load> &counted, pg::Time now)
+{
+    using core::Column;
+    const catalog::JobType *type = queue.find_job_type(job.type);
+    if (type == nullptr || queue.has_left_in_order(job.id) ||
+        !pause_condition(queue, job.type, job.values->as_text(Column::throttle_key)).passed())
+        return false;
+    const std::string_view windows = job.values->as_text(Column::time_windows);
+    if (windows != core::none_text && StartWindows(queue.id, job.type, now).opens(windows) > now)
+        return false;
+    if (!limits_of(queue, *type).any())
+        return true;
+    const core::Load load = load_of(job);
+    return counted.has_value() && counted->weight == load.weight && counted->key == load.key;
 }
 
 Claim none_claimed(std::size_t jobs)
 {
-    return {capacity_for_all(jobs), {}, jobs};
+    return {capacity_for_all(jobs)};
 }
 
-void settle(Claimer &claimer, Chosen chosen, const Claim &claim,
+void settle(Claimer &claimer, Chosen chosen, const Capacities &capacities,
             std::span<const ClaimedJob> claimed)
 {
     auto next = claimed.begin();
-    std::size_t with_capacity = 0;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
         const WaitingJob &job = chosen[i];
         if (next != claimed.end() && next->id == job.id) {
             ++next;
-            ++with_capacity;
             if (claimer.held.size() > 0)
                 claimer.held.forget(job.id);
-        } else if (claim.capacities.is_key_full(i)) {
-            leave_full_key(claimer, job);
-        } else if (claim.capacities.has(i) && with_capacity++ < claim.tried) {
+        } else if (capacities.has(i)) {
             put_off_until(job, claimer.held.note(job.id, pg::now()));
         } else {
-            executors::put_back(job);
+            put_back(claimer, capacities, chosen, i);
         }
     }
 }

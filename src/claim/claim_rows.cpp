@@ -4,7 +4,7 @@
 // memory decides before the claim which process may take a job (shared/lanes/in_flight.hpp); the
 // row lock and the state only confirm that the job can still be taken. One recursive query finds
 // the lanes: each step is one index descent, however many jobs wait.
-#include "claim/claim_rows.hpp"
+#include "claim/claim.hpp"
 
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"
@@ -58,7 +58,7 @@ constexpr const char *first_due_sql = R"(
 
 // $1 job type, $2 priority, $3 now, $4 limit, $5 closed time windows, $6 paused throttle keys
 constexpr const char *due_sql = R"(
-    SELECT job.id, job.scheduled_run_time, job.ctid, job.time_windows::text
+    SELECT job.id, job.scheduled_run_time, job.ctid, job.time_windows::text, job.attempt + 1, coalesce(job.queue_ttl, 0)
     FROM {live} AS job
     WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.state IN ('initial', 'retry')
       AND job.scheduled_run_time <= $3 AND job.expires_time > $3 AND job.time_windows <> ALL ($5)
@@ -207,7 +207,13 @@ std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &l
             if (queue.has_left_in_order(row.integer(0)))
                 continue;
             if (text == core::none_text || windows.opens(text) <= now)
-                waiting.push_back({row.integer(0), row.place(2), row.time(1)});
+                waiting.push_back({row.integer(0),
+                                   row.place(2),
+                                   row.time(1),
+                                   false,
+                                   0,
+                                   0,
+                                   {row.integer32(4), row.integer32(5)}});
             else if (std::find(closed.begin(), closed.end(), text) == closed.end())
                 closed.push_back(std::move(text));
         }

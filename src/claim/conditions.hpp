@@ -58,9 +58,14 @@ struct AimFacts {
     job::Aim aim;
     std::vector<std::int64_t> unable{};
 };
+struct OfferFacts {
+    std::int64_t worker_id;
+    pg::Time until;
+    pg::Time now;
+};
 using Facts = std::variant<std::monostate, const catalog::Queue *, PauseFacts, HandlerFacts,
                            core::JobState, TimeFacts, WindowFacts, ThrottleFacts, ExecutorFacts,
-                           ServiceFacts, AimFacts, std::int64_t, std::string>;
+                           ServiceFacts, AimFacts, OfferFacts, std::int64_t, std::string>;
 
 // The result of a condition. Conditions are evaluated for every job and lane, so the result has no
 // text; explain() makes the text when a user asks.
@@ -157,6 +162,8 @@ std::string name_meant_by(const std::string &worker);
 // and workers serve the type. Needs a transaction.
 bool runs_outside(const catalog::Queue &queue, const catalog::JobType &type);
 
+// Nothing: no worker is offered the job.
+std::optional<Condition> offer_condition(std::int64_t job_id, pg::Time now);
 // Needs a transaction.
 Condition worker_condition(const catalog::Queue &queue, std::string_view job_type);
 // The same for a job that is for one worker only.

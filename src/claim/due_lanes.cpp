@@ -8,7 +8,6 @@
 
 #include "catalog/cache.hpp"
 #include "catalog/queue_lock.hpp"
-#include "claim/claim_rows.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/registry.hpp"
 

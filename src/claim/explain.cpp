@@ -221,6 +221,12 @@ NamedFacts named(const ServiceFacts &facts)
             {"unable", why_unable(facts.unable)}};
 }
 
+NamedFacts named(const OfferFacts &facts)
+{
+    return {{"worker", name_of_worker(facts.worker_id)},
+            {"time", time_ahead(facts.until, facts.now)}};
+}
+
 NamedFacts named(const AimFacts &facts)
 {
     return {{"type", std::string(facts.job_type)},

@@ -146,6 +146,7 @@ struct LaneIndex::Table {
 private:
     Datum value(Column column) const;
     std::int64_t last_worker() const;
+    core::NextAttempt next_attempt() const;
     bool is_aimed() const { return last_worker() == job::aimed_worker_id; }
 };
 
@@ -196,6 +197,14 @@ std::int64_t LaneIndex::Table::last_worker() const
     return is_null ? 0 : DatumGetInt64(worker);
 }
 
+core::NextAttempt LaneIndex::Table::next_attempt() const
+{
+    bool is_null = false;
+    const Datum ttl =
+        ::slot_getattr(slot, map[static_cast<std::size_t>(Column::queue_ttl)], &is_null);
+    return {DatumGetInt32(value(Column::attempt)) + 1, is_null ? 0 : DatumGetInt32(ttl)};
+}
+
 bool is_among(std::span<const std::string> keys, Datum value)
 {
     const text *key = DatumGetTextPP(value);
@@ -228,7 +237,8 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
             false,
             pg::Time{0},
             key,
-            state == reading.waiting[1] ? last_worker() : 0};
+            state == reading.waiting[1] ? last_worker() : 0,
+            next_attempt()};
 }
 
 // Checks whether the row that was found is outside its time windows. If the windows are not known

@@ -20,6 +20,7 @@ struct LaneRow {
     pg::Time opens;              // if is_closed: when the windows open
     core::LaneKey first;         // if is_closed: the first row of this entry
     std::int64_t last_worker;    // the external worker that had it before its retry; 0: none
+    core::NextAttempt next;
 };
 
 struct LaneRows {

@@ -140,7 +140,8 @@ struct Taker {
             if (may_start(row) && jobs.size() < capacity() &&
                 !claimer.held.is_held(row.key.id, now) && has_key_capacity(row))
                 jobs.push_back({row.key.id, lane.queue->id, pg::Time{row.key.time}, lane.ref,
-                                row.place, weighs, row.weight, row.throttle_key, row.last_worker});
+                                row.place, weighs, row.weight, row.throttle_key, row.last_worker,
+                                row.next});
         pass_over_suspects(jobs, suspects);
         return jobs;
     }
@@ -215,6 +216,14 @@ struct Taker {
         return std::nullopt;
     }
 
+    // A worker that has the job, or is offered it, may keep it for long. If it does not accept it,
+    // the job is noted in this lane.
+    bool is_with_worker(const LaneRow &row) const
+    {
+        return lanes::is_with_worker_until_returned(
+            {row.key.id, lane.queue->id, pg::Time{row.key.time}, lane.ref});
+    }
+
     // Reserves jobs first and updates the reading afterwards: rows that the lane counts as read
     // must be in this prefetched batch.
     //
@@ -245,7 +254,8 @@ struct Taker {
                 continue;
             }
             const bool was_looked_at = is_next(looked_at, row);
-            if (!row.is_claimable || is_next(reserved, row)) {
+            if (!row.is_claimable || is_next(reserved, row) ||
+                (was_looked_at && is_with_worker(row))) {
                 reading.passed(row.key);
             } else if (!was_looked_at && full_keys.contains(row.throttle_key)) {
                 const bool is_end_of_range = reading.throttle_key() == row.throttle_key;
@@ -342,7 +352,8 @@ bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob>
     std::vector<WaitingJob> jobs;
     for (const job::DueJob &job : due)
         if (!claimer.held.is_held(job.id, now))
-            jobs.push_back({job.id, lane.queue->id, job.due, lane.ref, job.place});
+            jobs.push_back(
+                {job.id, lane.queue->id, job.due, lane.ref, job.place, false, 0, 0, 0, job.next});
     pass_over_suspects(jobs, suspects);
     reserve(claimer.prefetched, jobs, most);
     return !claimer.prefetched.is_empty();

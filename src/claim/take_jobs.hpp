@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "catalog/cache.hpp"
-#include "claim/claim_rows.hpp"
 #include "core/lanes/lane.hpp"
 #include "job/claimed_job.hpp"
 #include "shared/lanes/lane_table.hpp"

@@ -7,6 +7,7 @@
 #include "catalog/worker_rows.hpp"
 #include "job/aimed_jobs.hpp"
 #include "pg/clock.hpp"
+#include "shared/workers/jobs.hpp"
 #include "shared/workers/registered.hpp"
 
 #include <charconv>
@@ -78,6 +79,15 @@ bool runs_outside(const catalog::Queue &queue, const catalog::JobType &type)
         return true;
     return type.handler_kind == catalog::HandlerKind::none &&
            !catalog::worker_services()->serving(queue.id, type.name).empty();
+}
+
+std::optional<Condition> offer_condition(std::int64_t job_id, pg::Time now)
+{
+    const auto entry = workers::find_external_job(job_id);
+    if (!entry.has_value() || entry->is_accepted)
+        return std::nullopt;
+    return Condition{Finding::worker_is_offered,
+                     OfferFacts{entry->worker_id, entry->deadline, now}};
 }
 
 Condition worker_condition(const catalog::Queue &queue, std::string_view job_type,

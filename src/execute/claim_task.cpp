@@ -58,12 +58,11 @@ bool has_changed(const claim::Prefetched &prefetched, const catalog::Queue &queu
            queue.paused_keys(job_type) != prefetched.paused_keys;
 }
 
-claim::Written write_claim(const catalog::Queue &queue, core::ClaimMode mode,
-                           std::span<const DueJob> waiting, pg::Time now)
+std::vector<ClaimedJob> write_claim(const catalog::Queue &queue, core::ClaimMode mode,
+                                    std::span<const DueJob> waiting, pg::Time now)
 {
-    return {mode == core::ClaimMode::lock ? claim::claim_by_lock(queue, waiting, now)
-                                          : claim::claim_by_record(queue, waiting, now),
-            waiting.size()};
+    return mode == core::ClaimMode::lock ? claim::claim_by_lock(queue, waiting, now)
+                                         : claim::claim_by_record(queue, waiting, now);
 }
 
 // Call it in a transaction. The caller aborts the transaction when there is no task: the queue or
@@ -188,7 +187,7 @@ bool has_closed(const claim::Prefetched &prefetched)
 void settle(Executor &executor, claim::Chosen chosen, const Attempted &attempted)
 {
     const bool any = attempted.task.has_value();
-    claim::settle(executor, chosen, attempted.claim,
+    claim::settle(executor, chosen, attempted.claim.capacities,
                   any ? std::span<const ClaimedJob>(attempted.task->jobs)
                       : std::span<const ClaimedJob>());
     if (attempted.claim.capacities.are_full())

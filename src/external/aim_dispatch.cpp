@@ -18,6 +18,7 @@
 #include "process/process.hpp"
 #include "recovery/recovery.hpp"
 #include "shared/databases/own_slot.hpp"
+#include "shared/workers/jobs.hpp"
 
 namespace hipq::external {
 
@@ -57,7 +58,7 @@ struct AimedJobsOfQueue {
 
     void add(const AimedJob &aimed)
     {
-        if (is_paused(aimed))
+        if (is_paused(aimed) || workers::is_with_worker(MyDatabaseId, aimed.job.id))
             return;
         if (aimed.ends <= now) {
             late[aimed.worker].push_back(aimed.job);

@@ -16,7 +16,7 @@ struct AimedLane {
 };
 
 // Returns the jobs that may start; nothing when nothing is new. Gives up the jobs that could not be
-// given to their worker in time (queue_timeout; from then on any worker may get them). Sets `next`
+// offered to their worker in time (queue_timeout; any worker may get them afterwards). Sets `next`
 // to the time of the next look, if that is earlier. Runs transactions of its own.
 std::vector<AimedLane> find_aimed_lanes(AimedJobs &aimed, pg::Time &next);
 

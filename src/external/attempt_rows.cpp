@@ -1,18 +1,20 @@
 // Writes the rows of jobs that external workers have.
 //
-// Dispatch and acceptance go row by row without SQL (job/live_rows.hpp) where possible; everything
-// else is done by statements.
+// Acceptance goes row by row without SQL (job/live_rows.hpp) where possible, and so does the end of
+// a success; everything else is done by statements.
 #include "external/attempt_rows.hpp"
 
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"
+#include "claim/claim.hpp"
 #include "job/claimed_job.hpp"
 #include "job/job_row.hpp"
 #include "job/live_rows.hpp"
 #include "job/lock_attempt.hpp"
 #include "job/two_phase.hpp"
+#include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
-#include "settings.hpp"
+#include "pg/subtransaction.hpp"
 #include "shared/workers/jobs.hpp"
 
 extern "C" {
@@ -26,50 +28,26 @@ using core::Column;
 
 namespace {
 
-// $1 jobs, $2 workers, $3 seconds to accept for jobs without queue_ttl, $4 now
-constexpr const char *dispatch_sql = R"(
-    UPDATE {live} AS job
-    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = given.worker_id, update_time = $4,
-        accepted_time = '9999-01-01 00:00:00+00', deadline = $4 + coalesce(job.queue_ttl, $3) * interval '1 second'
-    FROM (
-        SELECT free.id, assigned.worker_id
-        FROM unnest($1, $2) AS assigned(id, worker_id)
-        CROSS JOIN LATERAL (
-            SELECT job.id
-            FROM {live} AS job
-            WHERE job.id = assigned.id AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $4 AND job.expires_time > $4
-            FOR UPDATE SKIP LOCKED
-        ) AS free
-    ) AS given
-    WHERE job.id = given.id
-    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+// $1 jobs, $2 now
+constexpr const char *lock_sql = R"(
+    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    FROM {live} AS job
+    WHERE job.id = ANY ($1) AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $2 AND job.expires_time > $2
+    FOR UPDATE SKIP LOCKED)";
 
-// $1 worker, $2 jobs, $3 attempts, $4 now
+// $1 jobs, $2 now
+constexpr const char *waiting_sql = R"(
+    SELECT job.id
+    FROM {live} AS job
+    WHERE job.id = ANY ($1) AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $2 AND job.expires_time > $2)";
+
+// $1 worker, $2 jobs, $3 now
 constexpr const char *accept_sql = R"(
     UPDATE {live} AS job
-    SET accepted_time = $4, update_time = $4, deadline = $4 + job.timeout * interval '1 second'
-    FROM (
-        SELECT given.id
-        FROM unnest($2, $3) AS dispatched(id, attempt)
-        CROSS JOIN LATERAL (
-            SELECT job.id
-            FROM {live} AS job
-            WHERE job.id = dispatched.id AND job.attempt = dispatched.attempt AND job.state = 'running' AND job.worker_id = $1
-              AND job.accepted_time >= '9999-01-01 00:00:00+00' AND job.deadline > $4
-            FOR UPDATE SKIP LOCKED
-        ) AS given
-    ) AS taken
-    WHERE job.id = taken.id
+    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = $1, update_time = $3, accepted_time = $3,
+        deadline = $3 + job.timeout * interval '1 second'
+    WHERE job.id = ANY ($2)
     RETURNING )" HIPQ_CLAIMED_COLUMNS;
-
-// $1 worker, $2 jobs, $3 attempts
-constexpr const char *unknown_sql = R"(
-    SELECT given.id
-    FROM unnest($2, $3) AS given(id, attempt)
-    WHERE NOT EXISTS (
-        SELECT FROM {live} AS job
-        WHERE job.id = given.id AND job.attempt = given.attempt AND job.state = 'running' AND job.worker_id = $1
-    ))";
 
 constexpr const char *hold_sql = R"(
     SELECT )" HIPQ_CLAIMED_COLUMNS R"(
@@ -87,84 +65,128 @@ constexpr const char *hold_by_key_sql = R"(
 constexpr const char *deadline_sql =
     "UPDATE {live} AS job SET deadline = $2, update_time = $3 WHERE job.id = $1";
 
-int seconds_to_accept(const catalog::Queue &queue, const catalog::JobType &type)
-{
-    return type.queue_ttl.value_or(queue.queue_ttl.value_or(settings::queue_ttl.whole_seconds()));
-}
-
 pg::Time deadline_in(pg::Time now, int seconds)
 {
     return now + std::int64_t{seconds} * USECS_PER_SEC;
 }
 
-// ---- without SQL ----
-
-std::optional<job::ClaimedJob> dispatch_directly(job::LiveRows &rows, const Assignment &assignment,
-                                                 int seconds, pg::Time now)
-{
-    job::RowValues *row = rows.find({assignment.job_id, assignment.place});
-    if (row == nullptr || !job::is_due(*row, now))
-        return std::nullopt;
-    const int to_accept = row->null(Column::queue_ttl) ? seconds : row->as_int32(Column::queue_ttl);
-    job::make_running(*row, row->as_int32(Column::attempt) + 1, now, deadline_in(now, to_accept));
-    row->set(Column::worker_id, Int64GetDatum(assignment.worker_id));
-    row->set(Column::accepted_time, TimestampTzGetDatum(pg::far_time.value));
-    constexpr std::array changed{Column::state,     Column::attempt,     Column::error,
-                                 Column::worker_id, Column::update_time, Column::accepted_time,
-                                 Column::deadline};
-    return rows.change(*row, changed) ? std::optional(rows.job_of(*row)) : std::nullopt;
-}
-
-bool waits_for(std::int64_t worker_id, const job::RowValues &row, std::int64_t attempt,
-               pg::Time now)
-{
-    return row.state() == core::JobState::running && row.as_int32(Column::attempt) == attempt &&
-           row.as_int64(Column::worker_id) == worker_id &&
-           row.as_time(Column::accepted_time) == pg::infinity &&
-           row.as_int64(Column::deadline) > now.value;
-}
-
-std::optional<job::ClaimedJob> accept_directly(job::LiveRows &rows, std::int64_t worker_id,
-                                               const Attempts &attempts, std::size_t i,
-                                               pg::Time now)
-{
-    job::RowValues *row = rows.find({attempts.ids[i], attempts.places[i]});
-    if (row == nullptr || !waits_for(worker_id, *row, attempts.numbers[i], now))
-        return std::nullopt;
-    job::make_running(*row, row->as_int32(Column::attempt), now,
-                      deadline_in(now, row->as_int32(Column::timeout)));
-    row->set(Column::worker_id, Int64GetDatum(worker_id));
-    constexpr std::array changed{Column::update_time, Column::accepted_time, Column::deadline};
-    return rows.change(*row, changed) ? std::optional(rows.job_of(*row)) : std::nullopt;
-}
-
-// ---- by SQL ----
-
-std::vector<job::ClaimedJob> dispatch_by_sql(const catalog::Queue &queue,
-                                             std::span<const Assignment> assignments, int seconds,
-                                             pg::Time now)
+std::vector<std::int64_t> ids_of(std::span<const workers::TakenOffer> offers)
 {
     std::vector<std::int64_t> ids;
-    std::vector<std::int64_t> workers;
-    for (const Assignment &assignment : assignments) {
-        ids.push_back(assignment.job_id);
-        workers.push_back(assignment.worker_id);
-    }
-    return job::claimed_jobs_in_order(
-        ids, pg::as_hipq([&] {
-            return catalog::statement_for(queue, dispatch_sql).run(ids, workers, seconds, now);
-        }));
+    for (const workers::TakenOffer &offer : offers)
+        ids.push_back(offer.id);
+    return ids;
 }
 
-std::vector<job::ClaimedJob> accept_by_sql(const catalog::Queue &queue, std::int64_t worker_id,
-                                           const Attempts &attempts, pg::Time now)
+[[noreturn]] void raise_left(const catalog::Queue &queue)
 {
-    const pg::PlannerSettings planner;
-    return job::claimed_jobs_in_order(attempts.ids, pg::as_hipq([&] {
-                                          return catalog::statement_for(queue, accept_sql)
-                                              .run(worker_id, attempts.ids, attempts.numbers, now);
-                                      }));
+    const std::string name = queue.full_name();
+    HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+               errmsg("jobs of queue \"%s\" have just left for another node", name.c_str()));
 }
+
+// The acceptance of offers of one queue.
+struct Accepting {
+    const catalog::Queue &queue;
+    std::int64_t worker_id;
+    pg::Time now;
+    Acceptance result{};
+
+    bool may_start(const job::ClaimedJob &job, const workers::TakenOffer &offer) const
+    {
+        return claim::may_still_start(queue, job, offer.load, now);
+    }
+
+    // ---- without SQL ----
+
+    void accept_directly(job::LiveRows &rows, const workers::TakenOffer &offer)
+    {
+        job::RowValues *row = rows.find({offer.id, offer.place});
+        if (row == nullptr || !job::is_due(*row, now)) {
+            result.ended.push_back(offer);
+            return;
+        }
+        job::make_running(*row, row->as_int32(Column::attempt) + 1, now,
+                          deadline_in(now, row->as_int32(Column::timeout)));
+        row->set(Column::worker_id, Int64GetDatum(worker_id));
+        job::ClaimedJob job = rows.job_of(*row);
+        constexpr std::array changed{Column::state,     Column::attempt,     Column::error,
+                                     Column::worker_id, Column::update_time, Column::accepted_time,
+                                     Column::deadline};
+        if (!may_start(job, offer)) {
+            result.ended.push_back(offer);
+        } else if (const auto place = rows.change(*row, changed)) {
+            job.place = *place;
+            result.accepted.push_back(std::move(job));
+        } else {
+            result.held.push_back(offer);
+        }
+    }
+
+    // ---- by SQL ----
+
+    // Triggers and constraints of users run then. If they raise an error for one job, the others
+    // are accepted.
+    void accept_by_sql(std::span<const workers::TakenOffer> offers)
+    {
+        const Acceptance before = result;
+        const auto trouble =
+            pg::in_subtransaction(pg::Ending::kept, [&] { accept_by_statements(offers); });
+        if (!trouble.has_value())
+            return;
+        if (!pg::is_fault_of_job(*trouble))
+            throw *trouble;  // NOLINT(cert-err60-cpp): as it came
+        result = before;
+        if (offers.size() == 1) {
+            result.refused.emplace_back(offers.front(), *trouble);
+            return;
+        }
+        for (const workers::TakenOffer &offer : offers)
+            accept_by_sql({&offer, 1});
+    }
+
+    void accept_by_statements(std::span<const workers::TakenOffer> offers)
+    {
+        const std::vector<std::int64_t> ids = ids_of(offers);
+        const pg::PlannerSettings planner;
+        pg::as_hipq([&] {
+            const auto locked = job::claimed_jobs_in_order(
+                ids, catalog::statement_for(queue, lock_sql).run(ids, now));
+            const std::vector<std::int64_t> startable = sort_out(locked, offers);
+            for (job::ClaimedJob &job : job::claimed_jobs_in_order(
+                     startable,
+                     catalog::statement_for(queue, accept_sql).run(worker_id, startable, now)))
+                result.accepted.push_back(std::move(job));
+        });
+    }
+
+    // Returns the jobs that may start; the other offers are held or end.
+    std::vector<std::int64_t> sort_out(std::span<const job::ClaimedJob> locked,
+                                       std::span<const workers::TakenOffer> offers)
+    {
+        const std::set<std::int64_t> waiting = still_waiting(offers);
+        std::vector<std::int64_t> startable;
+        for (const workers::TakenOffer &offer : offers) {
+            const auto job = std::ranges::find(locked, offer.id, &job::ClaimedJob::id);
+            if (job != locked.end() && may_start(*job, offer))
+                startable.push_back(offer.id);
+            else if (job == locked.end() && waiting.contains(offer.id))
+                result.held.push_back(offer);
+            else
+                result.ended.push_back(offer);
+        }
+        return startable;
+    }
+
+    std::set<std::int64_t> still_waiting(std::span<const workers::TakenOffer> offers) const
+    {
+        const std::vector<std::int64_t> ids = ids_of(offers);
+        std::set<std::int64_t> waiting;
+        for (const pg::Row row : catalog::statement_for(queue, waiting_sql).run_latest(ids, now))
+            waiting.insert(row.integer(0));
+        return waiting;
+    }
+};
 
 // Returns nothing in a transaction that has one snapshot throughout: it must not change rows that
 // its snapshot does not show. SQL checks that; direct access does not.
@@ -174,45 +196,16 @@ std::optional<job::LiveRows> rows_to_accept(const catalog::Queue &queue)
     return IsolationUsesXactSnapshot() ? std::nullopt : job::LiveRows::open_to_write(queue);
 }
 
-std::optional<job::LiveRows> rows_to_hold(const catalog::Queue &queue)
+std::optional<job::LiveRows> rows_to_hold(const catalog::Queue &queue, Hold hold)
 {
     pg::call([] { ::PreventCommandIfReadOnly("SELECT FOR UPDATE"); });
-    return IsolationUsesXactSnapshot() ? std::nullopt : job::LiveRows::open_to_lock(queue);
-}
-
-std::vector<job::ClaimedJob> take_accepted(const catalog::Queue &queue, std::int64_t worker_id,
-                                           const Attempts &attempts, pg::Time now)
-{
-    auto rows = rows_to_accept(queue);
-    if (!rows.has_value())
-        return accept_by_sql(queue, worker_id, attempts, now);
-    std::vector<job::ClaimedJob> jobs;
-    pg::as_hipq([&] {  // an index may call functions
-        for (std::size_t i = 0; i < attempts.count(); ++i)
-            if (auto job = accept_directly(*rows, worker_id, attempts, i, now))
-                jobs.push_back(std::move(*job));
-        rows->close();
-    });
-    return jobs;
+    if (IsolationUsesXactSnapshot())
+        return std::nullopt;
+    return hold == Hold::to_succeed ? job::LiveRows::open_to_write(queue)
+                                    : job::LiveRows::open_to_lock(queue);
 }
 
 }  // namespace
-
-std::vector<job::ClaimedJob> dispatch_rows(const catalog::Queue &queue,
-                                           const catalog::JobType &type,
-                                           std::span<const Assignment> assignments, pg::Time now)
-{
-    const int seconds = seconds_to_accept(queue, type);
-    auto rows = job::LiveRows::open_to_write(queue);
-    if (!rows.has_value())
-        return dispatch_by_sql(queue, assignments, seconds, now);
-    std::vector<job::ClaimedJob> jobs;
-    for (const Assignment &assignment : assignments)
-        if (auto job = dispatch_directly(*rows, assignment, seconds, now))
-            jobs.push_back(std::move(*job));
-    rows->close();
-    return jobs;
-}
 
 void Attempts::add(std::int64_t id, std::int64_t number, ItemPointerData place)
 {
@@ -221,30 +214,29 @@ void Attempts::add(std::int64_t id, std::int64_t number, ItemPointerData place)
     places.push_back(place);
 }
 
-std::vector<job::ClaimedJob> accept_rows(const catalog::Queue &queue, std::int64_t worker_id,
-                                         const Attempts &attempts, pg::Time now)
+Acceptance accept_rows(const catalog::Queue &queue, std::int64_t worker_id,
+                       std::span<const workers::TakenOffer> offers, pg::Time now)
 {
-    std::vector<job::ClaimedJob> jobs = take_accepted(queue, worker_id, attempts, now);
-    for (const job::ClaimedJob &job : jobs)
-        workers::note_job_accepted(job.id, job.attempt, job::deadline_of(job), job.place);
+    Accepting accepting{queue, worker_id, now};
+    if (auto rows = rows_to_accept(queue))
+        pg::as_hipq([&] {  // an index may call functions
+            for (const workers::TakenOffer &offer : offers)
+                accepting.accept_directly(*rows, offer);
+            rows->close();
+        });
+    else
+        accepting.accept_by_sql(offers);
+    const std::vector<job::ClaimedJob> &jobs = accepting.result.accepted;
     if (jobs.empty())
-        return jobs;
+        return std::move(accepting.result);
+    if (claim::have_left(queue, jobs))
+        raise_left(queue);
+    for (const job::ClaimedJob &job : jobs)
+        workers::note_job_accepted(job.id, job.attempt, claim::load_of(job), job::deadline_of(job),
+                                   job.place);
     job::forbid_two_phase(job::NoTwoPhase::job_taken);
-    ::ForceSyncCommit();  // of the acceptance and of the dispatch before it: after a crash, another
-                          // worker would otherwise get the same attempt
-    return jobs;
-}
-
-std::vector<std::int64_t> unknown_dispatches(const catalog::Queue &queue, std::int64_t worker_id,
-                                             const Attempts &attempts)
-{
-    std::vector<std::int64_t> unknown;
-    for (const pg::Row row : pg::as_hipq([&] {
-             return catalog::statement_for(queue, unknown_sql)
-                 .run_latest(worker_id, attempts.ids, attempts.numbers);
-         }))
-        unknown.push_back(row.integer(0));
-    return unknown;
+    ::ForceSyncCommit();  // after a crash, another worker would otherwise get the same attempt
+    return std::move(accepting.result);
 }
 
 std::optional<job::ClaimedJob> hold_row(const catalog::Queue &queue, std::int64_t id, int attempt)
@@ -254,14 +246,18 @@ std::optional<job::ClaimedJob> hold_row(const catalog::Queue &queue, std::int64_
 }
 
 // For a row that cannot be locked at once, a statement waits, or finds that the attempt is over.
-std::vector<job::ClaimedJob> hold_rows(const catalog::Queue &queue, const Attempts &attempts)
+std::vector<job::ClaimedJob> hold_rows(const catalog::Queue &queue, const Attempts &attempts,
+                                       Hold hold)
 {
-    auto rows = rows_to_hold(queue);
+    auto rows = rows_to_hold(queue, hold);
+    const auto hold_directly = [&](const job::DueJob &named, std::int64_t number) {
+        return hold == Hold::to_succeed ? rows->remove_external(named, number)
+                                        : rows->lock_external(named, number);
+    };
     std::vector<job::ClaimedJob> jobs;
     for (std::size_t i = 0; i < attempts.count(); ++i) {
         const job::DueJob named{attempts.ids[i], attempts.places[i]};
-        auto job =
-            rows.has_value() ? rows->lock_external(named, attempts.numbers[i]) : std::nullopt;
+        auto job = rows.has_value() ? hold_directly(named, attempts.numbers[i]) : std::nullopt;
         if (!job.has_value())
             job = hold_row(queue, named.id, static_cast<int>(attempts.numbers[i]));
         if (job.has_value())

@@ -1,8 +1,7 @@
-// hipq.claim: an external worker accepts the jobs that it was given, and waits for them if it asks
-// to.
+// hipq.claim: an external worker accepts jobs that it is offered, and waits for them if it asks to.
 //
-// Shared memory says which jobs a worker has been given; the rows decide. An entry that has no
-// matching row is dropped; otherwise it would be looked at for ever.
+// Shared memory says which jobs a worker is offered; the rows decide. The acceptance is the claim:
+// it writes the attempt, its worker and its deadline.
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
 #include "catalog/job_parameters.hpp"
@@ -13,10 +12,12 @@
 #include "job/finish.hpp"
 #include "job/job_row.hpp"
 #include "pg/clock.hpp"
+#include "pg/short_text.hpp"
+#include "pg/subtransaction.hpp"
 #include "retry/retry.hpp"
 #include "shared/executors/pending_decisions.hpp"
-#include "shared/wakeup/commit.hpp"
-#include "shared/workers/jobs.hpp"
+#include "shared/memory/alerts.hpp"
+#include "shared/workers/offers.hpp"
 #include "shared/workers/registered.hpp"
 
 extern "C" {
@@ -32,17 +33,15 @@ namespace {
 using catalog::Catalogue;
 using catalog::Queue;
 using job::ClaimedJob;
-using workers::ExternalJob;
+using workers::TakenOffer;
 using workers::WorkerSlot;
 
 constexpr std::int32_t most_jobs_of_claim = 10'000;
-constexpr std::int64_t microseconds_between_looks = 100'000;
-
-// The end of an attempt shows in its row a moment before its entry in shared memory goes.
-constexpr int most_looks_at_entry = 10;
-constexpr long pause_between_those = 10'000;  // us
-
-using Jobs = std::vector<ExternalJob>;
+constexpr std::int64_t trouble_delay = 10'000'000;  // us
+// The event that brings jobs wakes one session that waits for the worker; others look by
+// themselves.
+constexpr std::int64_t longest_sleep = 1'000'000;      // us
+constexpr std::int64_t sleep_beside_others = 100'000;  // us
 
 struct Accepted {
     const Queue *queue;  // in the catalogue of the look
@@ -60,7 +59,7 @@ std::size_t check_number(std::int32_t max_jobs)
     return static_cast<std::size_t>(max_jobs);
 }
 
-// A snapshot from the beginning of the transaction shows no job that was given to the worker later.
+// A snapshot from the beginning of the transaction shows no job that is enqueued later.
 void demand_fresh_snapshots()
 {
     if (IsolationUsesXactSnapshot())
@@ -77,67 +76,6 @@ std::int64_t within_the_statement(std::int64_t wait)
 {
     const std::int64_t half = StatementTimeout * (std::int64_t{1'000} / 2);
     return half > 0 ? std::min(wait, half) : wait;
-}
-
-// ---- entries without a matching row ----
-
-bool is_still_there(const ExternalJob &job)
-{
-    const auto entry = workers::find_external_job(job.id);
-    return entry.has_value() && entry->attempt == job.attempt && !entry->is_accepted;
-}
-
-void drop(const ExternalJob &job)
-{
-    pg::call([&] {
-        ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                errmsg("dropped a dispatch of job %lld to worker " INT64_FORMAT,
-                       static_cast<long long>(job.id), job.worker_id),
-                errdetail("No row tells of attempt %d by this worker.", job.attempt),
-                errhint("If jobs stay in state running, hipq.fail_job() gives them up."));
-    });
-    workers::note_job_left(job.id, job.attempt, job.worker_id, workers::Leaving::returned, 0);
-}
-
-void drop_those_that_stay(Jobs suspects)
-{
-    for (int look = 0; look < most_looks_at_entry && !suspects.empty(); ++look) {
-        if (look > 0)
-            pg::call([] {
-                CHECK_FOR_INTERRUPTS();
-                ::pg_usleep(pause_between_those);
-            });
-        std::erase_if(suspects, [](const ExternalJob &job) { return !is_still_there(job); });
-    }
-    for (const ExternalJob &job : suspects)
-        drop(job);
-    if (!suspects.empty())
-        wakeup::note_restore();  // the scheduler reads what their rows say
-}
-
-Attempts attempts_of(const Jobs &jobs)
-{
-    Attempts attempts;
-    for (const ExternalJob &job : jobs)
-        attempts.add(job.id, job.attempt, job.place);
-    return attempts;
-}
-
-void drop_unknown(const Queue *queue, std::int64_t worker_id, const Jobs &refused)
-{
-    if (refused.empty())
-        return;
-    if (queue == nullptr) {
-        drop_those_that_stay(refused);
-        return;
-    }
-    const std::vector<std::int64_t> unknown =
-        unknown_dispatches(*queue, worker_id, attempts_of(refused));
-    Jobs suspects;
-    std::ranges::copy_if(refused, std::back_inserter(suspects), [&](const ExternalJob &job) {
-        return std::find(unknown.begin(), unknown.end(), job.id) != unknown.end();
-    });
-    drop_those_that_stay(std::move(suspects));
 }
 
 // ---- accepting ----
@@ -188,97 +126,121 @@ bool end_if_unfit(const Queue &queue, const ClaimedJob &job)
     return true;
 }
 
-// Accepts jobs of one queue. The queue may have been dropped meanwhile, which the scheduler will
-// notice; or the worker may have lost its privilege: then other workers get the job when its time
-// is up.
-void accept(const Queue *queue, std::int64_t worker_id, const Jobs &jobs,
-            std::vector<Accepted> &accepted)
+using Offers = std::vector<TakenOffer>;
+
+// A slot of a sharded queue may leave this node while its jobs are accepted. The subtransaction
+// undoes the acceptance then, and the offers end.
+Acceptance accept_while_slots_stay(const Queue &queue, std::int64_t worker_id, const Offers &offers)
 {
-    if (queue == nullptr)
-        return drop_unknown(queue, worker_id, jobs);
-    if (queue->is_dropped || !catalog::may(catalog::caller(), *queue, catalog::Privilege::work))
+    if (queue.shards == nullptr)
+        return accept_rows(queue, worker_id, offers, pg::now());
+    Acceptance acceptance;
+    const auto trouble = pg::in_subtransaction(
+        pg::Ending::kept, [&] { acceptance = accept_rows(queue, worker_id, offers, pg::now()); });
+    if (!trouble.has_value())
+        return acceptance;
+    if (trouble->sqlerrcode() != ERRCODE_T_R_SERIALIZATION_FAILURE)
+        throw *trouble;  // NOLINT(cert-err60-cpp): as it came
+    return {{}, {}, offers};
+}
+
+// The queue may have been dropped meanwhile, or the worker may have lost its privilege: then other
+// workers get the jobs.
+Acceptance accept_of_queue(const Queue *queue, std::int64_t worker_id, const Offers &offers)
+{
+    if (queue == nullptr || queue->is_dropped ||
+        !catalog::may(catalog::caller(), *queue, catalog::Privilege::work))
+        return {{}, {}, offers};
+    return accept_while_slots_stay(*queue, worker_id, offers);
+}
+
+// A trigger or constraint of the user's refuses the job. It is offered again after a while; it is
+// reported once in a session.
+void put_off(const Queue &queue, std::int64_t worker_id, const TakenOffer &offer,
+             const pg::Error &error)
+{
+    static std::set<std::int64_t> *reported =
+        new std::set<std::int64_t>();  // no destructor at exit
+    memory::raise_alert(memory::Alert::job_set_aside);
+    workers::put_off_offer(worker_id, offer, pg::now() + trouble_delay);
+    if (!reported->insert(offer.id).second)
         return;
-    std::vector<ClaimedJob> taken = accept_rows(*queue, worker_id, attempts_of(jobs), pg::now());
-    Jobs refused;
-    std::ranges::copy_if(jobs, std::back_inserter(refused), [&](const ExternalJob &job) {
-        return std::ranges::none_of(taken, [&](const ClaimedJob &one) { return one.id == job.id; });
-    });
-    for (ClaimedJob &job : taken)
-        if (!end_if_unfit(*queue, job))
-            accepted.push_back({queue, std::move(job)});
-    drop_unknown(queue, worker_id, refused);
-}
-
-void accept_chunk(const Catalogue &catalogue, std::int64_t worker_id,
-                  std::span<const ExternalJob> chunk, std::vector<Accepted> &accepted)
-{
-    std::map<int, Jobs> by_queue;
-    for (const ExternalJob &job : chunk)
-        by_queue[job.queue_id].push_back(job);
-    for (const auto &[queue_id, jobs] : by_queue)
-        accept(catalogue.find(queue_id), worker_id, jobs, accepted);
-}
-
-void put_in_order(std::vector<Accepted> &accepted, const Jobs &dispatched)
-{
-    std::map<std::int64_t, std::size_t> position;
-    for (std::size_t i = 0; i < dispatched.size(); ++i)
-        position[dispatched[i].id] = i;
-    std::sort(accepted.begin(), accepted.end(), [&](const Accepted &left, const Accepted &right) {
-        return position[left.job.id] < position[right.job.id];
+    const std::string name = queue.full_name();
+    const std::string message = pg::short_message(error);
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot give job %lld in queue \"%s\" to a worker: %s",
+                       static_cast<long long>(offer.id), name.c_str(), message.c_str()),
+                errdetail("It stays as it is, and is tried again from time to time."));
     });
 }
 
-// Leaves in `jobs` what was given to the worker and not accepted yet, in that order. Returns how
-// many jobs it may run besides those that run already and those that other claims are about to
-// accept.
-std::size_t capacity_of(const WorkerSlot &worker, Jobs &jobs, std::size_t claimed_by_others)
-{
-    const std::size_t running =
-        std::erase_if(jobs, [](const ExternalJob &job) { return job.is_accepted; });
-    const auto capacity = static_cast<std::size_t>(worker.capacity);
-    return capacity - std::min(capacity, running + claimed_by_others);
-}
+// What a call accepts, and the offers whose rows other sessions hold.
+struct Claiming {
+    const Catalogue &catalogue;
+    std::int64_t worker_id;
+    std::vector<Accepted> accepted{};
+    Offers held{};
 
-std::vector<Accepted> accept_some(const Catalogue &catalogue, const WorkerSlot &worker,
+    void accept(const Queue *queue, const Offers &offers)
+    {
+        Acceptance acceptance = accept_of_queue(queue, worker_id, offers);
+        workers::end_offers(worker_id, acceptance.ended);
+        held.insert(held.end(), acceptance.held.begin(), acceptance.held.end());
+        for (const auto &[offer, error] : acceptance.refused)
+            put_off(*queue, worker_id, offer, error);
+        for (ClaimedJob &job : acceptance.accepted)
+            if (!end_if_unfit(*queue, job))
+                accepted.push_back({queue, std::move(job)});
+    }
+
+    // Accepts offers in their order, as far as they are of one queue in a row.
+    void accept(const Offers &offers)
+    {
+        for (auto next = offers.begin(); next != offers.end();) {
+            const auto end = std::find_if(next, offers.end(), [&](const TakenOffer &offer) {
+                return offer.queue_id != next->queue_id;
+            });
+            accept(catalogue.find(next->queue_id), Offers(next, end));
+            next = end;
+        }
+    }
+};
+
+// A job that cannot be accepted now does not keep back the jobs that were offered after it.
+std::vector<Accepted> accept_some(const Catalogue &catalogue, std::int64_t worker_id,
                                   std::size_t most)
 {
-    const auto depth = static_cast<std::size_t>(std::max(worker.record.depth, 1));
-    const std::size_t taken = std::min(most, depth);  // claims of other sessions may want the rest
-    const std::size_t claimed_by_others =
-        workers::take_places(worker.id, taken);  // take them before looking at what the worker runs
-    Jobs dispatched = workers::jobs_of_worker(worker.id);
-    most = std::min(taken, capacity_of(worker, dispatched, claimed_by_others));
-    std::vector<Accepted> accepted;
-    // A job that cannot be accepted now does not keep back the jobs that were given after it.
-    for (std::span<const ExternalJob> rest = dispatched; !rest.empty() && accepted.size() < most;) {
-        const std::size_t count = std::min(rest.size(), most - accepted.size());
-        accept_chunk(catalogue, worker.id, rest.first(count), accepted);
-        rest = rest.subspan(count);
+    Claiming claiming{catalogue, worker_id};
+    while (claiming.accepted.size() < most) {
+        const Offers offers = workers::take_offers(worker_id, most - claiming.accepted.size());
+        if (offers.empty())
+            break;
+        claiming.accept(offers);
     }
-    workers::give_back_places(worker.id, taken - accepted.size());
-    put_in_order(accepted, dispatched);
-    return accepted;
+    workers::give_back_offers(worker_id, claiming.held);
+    return std::move(claiming.accepted);
 }
 
 // ---- waiting ----
 
-// While an object lives, this process is woken when the worker is given a job.
+// While an object lives, this process may be the one that is woken when the worker is offered a
+// job.
 class Waiting {
 public:
-    explicit Waiting(std::int64_t worker_id) : worker_id_(worker_id)
-    {
-        workers::note_waiting_for_jobs(worker_id_);
-    }
+    explicit Waiting(std::int64_t worker_id) : worker_id_(worker_id) {}
     ~Waiting() { workers::note_end_of_waiting(worker_id_); }
     Waiting(const Waiting &) = delete;
     Waiting &operator=(const Waiting &) = delete;
 
-    // Waits a moment, or until woken.
-    static void wait(TimestampTz end)
+    // Call before the look that precedes a sleep.
+    void announce() { is_woken_ = workers::note_waiting_for_jobs(worker_id_); }
+
+    // Sleeps until woken, or until it is time to look without that.
+    void sleep(TimestampTz end) const
     {
-        const std::int64_t left =
-            std::min(end - ::GetCurrentTimestamp(), microseconds_between_looks);
+        const std::int64_t left = std::min(end - ::GetCurrentTimestamp(),
+                                           is_woken_ ? longest_sleep : sleep_beside_others);
         pg::call([&] {
             if (left > 0)
                 (void)::WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -290,6 +252,7 @@ public:
 
 private:
     std::int64_t worker_id_;
+    bool is_woken_ = false;
 };
 
 struct Look {
@@ -298,30 +261,42 @@ struct Look {
     bool is_draining;
 };
 
-// A worker that drains is given no further jobs.
+// A worker that drains accepts no further jobs.
 Look look_for_jobs(std::int64_t worker_id, std::size_t most)
 {
     const WorkerSlot worker = require_own_worker(worker_id);
     workers::note_heartbeat(worker_id, nullptr);
     Look look{catalog::working_catalogue(), {}, worker.is_draining};
     if (!look.is_draining)
-        look.accepted = accept_some(*look.catalogue, worker, most);
+        look.accepted = accept_some(*look.catalogue, worker_id, most);
     return look;
 }
 
+bool is_over(const Look &look)
+{
+    return !look.accepted.empty() || look.is_draining;
+}
+
+Look wait_for_jobs(std::int64_t worker_id, std::size_t most, TimestampTz end)
+{
+    Waiting waiting(worker_id);
+    for (;;) {
+        waiting.announce();
+        Look look = look_for_jobs(worker_id, most);
+        if (is_over(look) || ::GetCurrentTimestamp() >= end)
+            return look;
+        waiting.sleep(end);
+    }
+}
+
+// Looks once more after the wait: a worker for which a session waits is not notified.
 Look claim(std::int64_t worker_id, std::size_t most, std::int64_t wait)
 {
     Look look = look_for_jobs(worker_id, most);
-    const auto is_over = [&] { return !look.accepted.empty() || look.is_draining; };
-    if (wait == 0 || is_over())
+    if (wait == 0 || is_over(look))
         return look;
-    const TimestampTz end = ::GetCurrentTimestamp() + wait;
-    const Waiting waiting(worker_id);
-    while (!is_over() && ::GetCurrentTimestamp() < end) {
-        Waiting::wait(end);
-        look = look_for_jobs(worker_id, most);
-    }
-    return look;
+    look = wait_for_jobs(worker_id, most, ::GetCurrentTimestamp() + wait);
+    return is_over(look) ? std::move(look) : look_for_jobs(worker_id, most);
 }
 
 std::optional<std::int64_t> original_of(const ClaimedJob &job)

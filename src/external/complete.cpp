@@ -29,6 +29,13 @@ std::int64_t complete(const HeldAttempt &attempt, pg::RawValue result)
     return attempt.job.id;
 }
 
+void complete(AttemptName name, pg::RawValue result)
+{
+    const auto catalogue = catalog::catalogue();
+    const std::vector<HeldAttempt> held = hold_attempts(*catalogue, {name}, Hold::to_succeed);
+    complete(held.empty() ? hold_attempt(*catalogue, name) : held.front(), result);
+}
+
 // ---- many ----
 
 using Results = std::map<AttemptName, pg::RawValue>;
@@ -61,7 +68,7 @@ std::vector<std::int64_t> complete_many(const pg::Arguments &arguments)
     const auto catalogue = catalog::catalogue();
     std::map<const Queue *, Batch> batches;
     std::vector<std::int64_t> ids;
-    for (HeldAttempt &attempt : hold_attempts(*catalogue, names)) {
+    for (HeldAttempt &attempt : hold_attempts(*catalogue, names, Hold::to_succeed)) {
         Batch &batch = batches[attempt.queue];
         ids.push_back(attempt.job.id);
         batch.results.push_back(results.at({attempt.job.id, attempt.job.attempt}));
@@ -75,9 +82,7 @@ std::vector<std::int64_t> complete_many(const pg::Arguments &arguments)
 void complete(const pg::Arguments &arguments)
 {
     const AttemptName name{arguments.integer64({0, "id"}), arguments.integer({1, "attempt"})};
-    const pg::RawValue result = checked_result(arguments.raw({2, "result"}, JSONBOID));
-    const auto catalogue = catalog::catalogue();
-    complete(hold_attempt(*catalogue, name), result);
+    complete(name, checked_result(arguments.raw({2, "result"}, JSONBOID)));
 }
 
 std::int64_t complete_by_key(const pg::Arguments &arguments)

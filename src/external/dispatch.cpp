@@ -1,10 +1,10 @@
-// Gives jobs to external workers: the scheduler takes them from lanes and chooses the best worker.
+// Offers jobs to external workers: the scheduler takes them from lanes and chooses the best worker.
 //
-// It goes lane by lane: one transaction gives away as many jobs as the workers of the type have
-// capacity for; the next one only notifies.
+// It goes lane by lane: one transaction, which only reads, offers as many jobs as the workers of
+// the type have capacity for; the next one notifies. The worker writes the rows when it accepts.
 //
-// A database error leaves the jobs of a transaction as they were. Then they are tried one by one,
-// and a job that fails by itself is set aside for a time that doubles.
+// A database error leaves the jobs in their lane. Then they are tried one by one, and a job that
+// fails by itself is set aside for a time that doubles.
 #include "external/external.hpp"
 
 #include "catalog/cache.hpp"
@@ -12,9 +12,7 @@
 #include "catalog/worker_rows.hpp"
 #include "claim/claim.hpp"
 #include "claim/conditions.hpp"
-#include "execute/execute.hpp"
 #include "external/aim_dispatch.hpp"
-#include "external/attempt_rows.hpp"
 #include "external/notify_workers.hpp"
 #include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
@@ -23,11 +21,11 @@
 #include "pg/short_text.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
-#include "shared/executors/put_off.hpp"
+#include "settings.hpp"
 #include "shared/lanes/in_flight.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/alerts.hpp"
-#include "shared/workers/jobs.hpp"
+#include "shared/workers/offers.hpp"
 #include "shared/workers/registered.hpp"
 
 #include <list>
@@ -41,9 +39,9 @@ using catalog::Queue;
 using job::ClaimedJob;
 using job::DueJob;
 using lanes::WaitingJob;
-using workers::Dispatched;
+using workers::NewOffer;
 
-constexpr std::size_t most_jobs_to_give = 100;
+constexpr std::size_t most_jobs_to_offer = 500;
 
 using Workers = std::span<const workers::WorkerRef>;
 
@@ -134,77 +132,53 @@ void add_aimed_lanes(Lanes &lanes, std::vector<AimedLane> &aimed)
 
 // ---- one lane, in a transaction ----
 
-// Chooses a worker for one job after the other, until no worker may be given one more. The worker
-// counts a job from here on.
-std::vector<Dispatched> choose_workers(claim::Chosen chosen, std::span<const DueJob> jobs,
-                                       Workers workers, workers::JobShares &shares)
+// Seconds to accept a job whose row does not say it.
+int seconds_to_accept(const Queue &queue, const JobType &type)
 {
-    std::vector<Dispatched> given;
+    return type.queue_ttl.value_or(queue.queue_ttl.value_or(settings::queue_ttl.whole_seconds()));
+}
+
+// Chooses a worker for one job after the other, until no worker may be offered one more. The worker
+// counts a job from here on.
+std::vector<NewOffer> choose_workers(const ServedLane &served, claim::Chosen chosen,
+                                     std::span<const DueJob> jobs, workers::JobShares &shares)
+{
+    const Queue &queue = *served.lane.queue;
+    const int seconds = seconds_to_accept(queue, *queue.find_job_type(served.lane.head.job_type));
+    const pg::Time now = pg::now();
+    std::vector<NewOffer> offers;
     auto waiting = chosen.begin();
     for (const DueJob &job : jobs) {
         waiting = std::find_if(waiting, chosen.end(),
                                [&](const WaitingJob &each) { return each.id == job.id; });
         const workers::ChosenWorker best =
-            workers::choose_worker(workers, shares, waiting->last_worker);
+            workers::choose_worker(served.workers, shares, waiting->last_worker);
         const auto choice = best.id.has_value() ? workers::note_dispatched(*best.id) : std::nullopt;
         if (!choice.has_value())
             break;
         shares.take(best.role);
-        given.push_back({job.id, 0, choice->worker, choice->is_probe, pg::infinity, {}});
+        const int to_accept = job.next.queue_ttl > 0 ? job.next.queue_ttl : seconds;
+        offers.push_back({job.id, job.next.number, *choice,
+                          now + std::int64_t{to_accept} * USECS_PER_SEC, job.place});
     }
-    return given;
+    return offers;
 }
 
-// A job may not start on this node any more: the lanes come from an old catalogue.
-struct SlotHasLeft {};
-
-// Chooses workers for the jobs, and claims the jobs for them.
-claim::Written assign(const ServedLane &served, claim::Chosen chosen, workers::JobShares &shares,
-                      std::span<const DueJob> jobs, pg::Time now, std::vector<Dispatched> &given)
+// Puts back the chosen jobs that are not offered.
+void put_back_rest(Dispatcher &dispatcher, claim::Chosen chosen,
+                   const claim::Capacities &capacities, std::span<const NewOffer> offers)
 {
-    const Queue &queue = *served.lane.queue;
-    given = choose_workers(chosen, jobs, served.workers, shares);
-    std::vector<Assignment> assignments;
-    for (std::size_t i = 0; i < given.size(); ++i)
-        assignments.push_back({given[i].id, jobs[i].place, given[i].worker.id});
-    if (assignments.empty())
-        return {{}, 0};
-    const JobType &type = *queue.find_job_type(served.lane.head.job_type);
-    return {dispatch_rows(queue, type, assignments, now), given.size()};
-}
-
-// Leaves in `given` the jobs that were claimed. Tells the workers of the other jobs that they do
-// not get them.
-void leave_claimed(std::span<const ClaimedJob> claimed, std::vector<Dispatched> &given)
-{
-    std::vector<Dispatched> left;
-    auto next = claimed.begin();
-    for (const Dispatched &each : given) {
-        if (next != claimed.end() && next->id == each.id) {
-            left.push_back({next->id, next->attempt, each.worker, each.is_probe,
-                            job::deadline_of(*next), claim::load_of(*next), next->place});
+    auto next = offers.begin();
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+        if (next != offers.end() && next->id == chosen[i].id)
             ++next;
-        } else {
-            workers::note_not_given({each.worker, each.is_probe});
-        }
-    }
-    given = std::move(left);
+        else
+            claim::put_back(dispatcher.claimer, capacities, chosen, i);
 }
 
-// Throws SlotHasLeft. Raises 40001 when the weight of a job is no longer the one that it has
-// capacity for: then its row is read again.
-void demand_claimed(claim::ClaimOutcome outcome)
-{
-    if (outcome == claim::ClaimOutcome::slot_has_left)
-        throw SlotHasLeft{};
-    if (outcome == claim::ClaimOutcome::weight_changed)
-        HIPQ_RAISE(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-                   errmsg("the weight of a job has changed"));
-}
-
-// Call in a transaction. The jobs in `given` are the workers' when the transaction has committed.
-void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t most,
-               std::vector<Dispatched> &given)
+// Call in a transaction. Sets the offers that are to be made, also if there is an error.
+void choose_offers(Dispatcher &dispatcher, const ServedLane &served, std::size_t most,
+                   std::vector<NewOffer> &offers)
 {
     claim::Claimer &claimer = dispatcher.claimer;
     const claim::Lane &lane = served.lane;
@@ -220,18 +194,11 @@ void give_away(Dispatcher &dispatcher, const ServedLane &served, std::size_t mos
         return;
     HIPQ_POINT("before-dispatch");
     const claim::Chosen chosen = claim::choose(claimer, claimer.prefetched.jobs.size());
-    const claim::Claim claim =
-        claim::claim_chosen(queue, type, chosen, [&](std::span<const DueJob> jobs, pg::Time time) {
-            return assign(served, chosen, dispatcher.shares, jobs, time, given);
-        });
-    demand_claimed(claim.outcome);
-    claim::settle(claimer, chosen, claim, claim.jobs);
-    if (given.empty())
-        return;
-    leave_claimed(claim.jobs, given);
-    workers::begin_dispatch(given);
-    execute::commit_without_waiting();  // the commit that accepts the job flushes this one, too
-    HIPQ_POINT("after-dispatch");
+    const claim::WithCapacity waiting = claim::take_capacity(queue, type, chosen);
+    offers = choose_workers(served, chosen, waiting.jobs, dispatcher.shares);
+    put_back_rest(dispatcher, chosen, waiting.capacities, offers);
+    if (!offers.empty())
+        HIPQ_POINT("before-offer");
 }
 
 // ---- all of it ----
@@ -256,39 +223,38 @@ struct Given {
     std::int64_t first = 0;  // if there is an error: the first of the jobs that were tried
 };
 
+// An error while the lane is read, or a weight is looked up.
+Given trouble_of(const Dispatcher &dispatcher, const pg::Error &error)
+{
+    const std::vector<WaitingJob> &tried = dispatcher.claimer.prefetched.jobs;
+    lanes::release_prefetched();
+    if (!pg::is_fault_of_job(error) || tried.empty())
+        throw error;  // NOLINT(cert-err60-cpp): as it came
+    return {0, false, error, tried.front().id};
+}
+
 Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &served,
                        std::size_t most)
 {
-    std::vector<Dispatched> given;
-    Given result;
+    std::vector<NewOffer> offers;
+    bool lanes_are_outdated = false;
     try {
         pg::with_transaction([&] {
-            result.lanes_are_outdated = lanes.are_outdated();
-            if (!result.lanes_are_outdated)
-                give_away(dispatcher, served, most, given);
+            lanes_are_outdated = lanes.are_outdated();
+            if (!lanes_are_outdated)
+                choose_offers(dispatcher, served, most, offers);
         });
-    } catch (const SlotHasLeft &) {
-        workers::cancel_dispatch(given);
-        lanes::release_prefetched();
-        result.lanes_are_outdated = true;
-        return result;
     } catch (const pg::Error &error) {
-        workers::cancel_dispatch(given);
-        lanes::release_prefetched();
-        if (!pg::is_fault_of_job(error) || given.empty())
-            throw;
-        result.trouble = error;
-        result.first = given.front().id;
-        return result;
+        workers::cancel_offers(offers);
+        return trouble_of(dispatcher, error);
     }
-    if (!given.empty())
-        HIPQ_POINT("after-dispatch-commit");
-    workers::end_dispatch(given);
+    workers::offer_jobs(offers);
     lanes::release_prefetched();
-    if (!given.empty())
-        notify_workers(given);
-    result.jobs = given.size();
-    return result;
+    if (!offers.empty()) {
+        HIPQ_POINT("after-offer");
+        notify_workers(offers);
+    }
+    return {offers.size(), lanes_are_outdated};
 }
 
 // The first job of a lane fails by itself.
@@ -300,8 +266,8 @@ void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
         report_trouble(queue, given.first, *given.trouble);
 }
 
-// The result of a lane. nothing: no more of its jobs can be given away now. something: another look
-// may find more, because jobs were given away, or a job in the way was set aside. outdated: all
+// The result of a lane. nothing: no more of its jobs can be offered now. something: another look
+// may find more, because jobs were offered, or a job in the way was set aside. outdated: all
 // lanes must be looked for again.
 enum class Came : unsigned char { nothing, something, outdated };
 
@@ -317,7 +283,7 @@ Came try_lane(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &serv
         return Came::nothing;
     }
     const auto most =
-        static_cast<std::size_t>(std::min<std::int64_t>(capacity.shared, most_jobs_to_give));
+        static_cast<std::size_t>(std::min<std::int64_t>(capacity.shared, most_jobs_to_offer));
     Given given = try_to_give_away(dispatcher, lanes, served, most);
     if (given.trouble.has_value() && most > 1)
         given = try_to_give_away(dispatcher, lanes, served, 1);

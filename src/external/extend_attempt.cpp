@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::int64_t century = std::int64_t{36'525} * USECS_PER_DAY;
 
-// The worker must accept the job first: until then its deadline is that of the acceptance.
-void require_accepted(const HeldAttempt &attempt)
-{
-    if (!job::is_accepted(attempt.job))
-        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                   errmsg("job %lld has not been accepted", static_cast<long long>(attempt.job.id)),
-                   errhint("Accept it with hipq.claim(), then ask for more time."));
-}
-
 // max_timeout counts from the acceptance.
 void require_time_left(const HeldAttempt &attempt, pg::Time deadline)
 {
@@ -47,9 +38,7 @@ pg::Time extend(const pg::Arguments &arguments)
     const AttemptName name{arguments.integer64({0, "id"}), arguments.integer({1, "attempt"})};
     const std::int64_t more = catalog::check_more(arguments.duration({2, "more"})) * USECS_PER_SEC;
     const auto catalogue = catalog::catalogue();
-    const HeldAttempt attempt = hold_attempt(*catalogue, name);
-    require_accepted(attempt);
-    return extend(attempt, more);
+    return extend(hold_attempt(*catalogue, name), more);
 }
 
 std::vector<std::int64_t> extend_many(const pg::Arguments &arguments)
@@ -57,10 +46,8 @@ std::vector<std::int64_t> extend_many(const pg::Arguments &arguments)
     const std::vector<AttemptName> names = attempt_names(arguments);
     const std::int64_t more = catalog::check_more(arguments.duration({2, "more"})) * USECS_PER_SEC;
     const auto catalogue = catalog::catalogue();
-    const std::vector<HeldAttempt> attempts = hold_attempts(*catalogue, names);
-    std::for_each(attempts.begin(), attempts.end(), require_accepted);
     std::vector<std::int64_t> ids;
-    for (const HeldAttempt &attempt : attempts) {
+    for (const HeldAttempt &attempt : hold_attempts(*catalogue, names)) {
         extend(attempt, more);
         ids.push_back(attempt.job.id);
     }

@@ -1,4 +1,4 @@
-// External workers: registering, dispatch to them, and what they report of their jobs. Other rooms
+// External workers: registering, offers to them, and what they report of their jobs. Other rooms
 // may use these names.
 #pragma once
 
@@ -31,15 +31,13 @@ struct Dispatcher {
     int first_queue = 0;              // the queue whose turn it is to be first
     AimedJobs aimed{};
     workers::JobShares
-        shares{};  // as they were when going through the lanes began, and the jobs given since
+        shares{};  // as they were when going through the lanes began, and the jobs offered since
 };
 
-// Gives due jobs away as long as there are workers for them. The dispatch is the claim, made on
-// behalf of the worker, which is notified on its channel after the commit. The dispatch does not
-// wait for the disk: the acceptance does (accept_rows()), and no worker begins the job before
-// that. Runs transactions of its own. The caller must have checked that jobs may run in this
-// database. Returns when to call again even if no process requests it
-// (databases::was_asked_for_dispatch()).
+// Offers due jobs to workers as long as there are workers for them, and notifies the workers on
+// their channels. It writes no row: the worker claims a job when it accepts it (accept_rows()).
+// Runs transactions of its own. The caller must have checked that jobs may run in this database.
+// Returns when to call again even if no process requests it (databases::was_asked_for_dispatch()).
 pg::Time dispatch(Dispatcher &dispatcher);
 
 // ---- give up waiting ----

@@ -1,8 +1,8 @@
-// Ends the wait of jobs that could not be given to any external worker in time.
+// Ends the wait of jobs that could not be offered to any external worker in time.
 //
 // Such a job gets an attempt that is over before it has begun, in one transaction.
 //
-// Shared memory says since when no worker can be given jobs of a type. This file watches it while
+// Shared memory says since when no worker can be offered jobs of a type. This file watches it while
 // jobs are due: an event that makes the last worker of a type go away wakes the scheduler, except
 // for the worker's silence, whose time is known.
 #include "external/give_up_waiting.hpp"
@@ -21,6 +21,7 @@
 #include "retry/retry.hpp"
 #include "settings.hpp"
 #include "shared/executors/pending_decisions.hpp"
+#include "shared/workers/jobs.hpp"
 #include "shared/workers/registered.hpp"
 
 namespace hipq::external {
@@ -155,7 +156,9 @@ struct UnservedLane {
         const std::set<std::int64_t> aside = job::waiting_set_aside(queue);
         auto waiting = claim::due_jobs(queue, lane.head, due_by, most + aside.size(), windows,
                                        queue.paused_keys(type.name));
-        std::erase_if(waiting, [&](const job::DueJob &job) { return aside.contains(job.id); });
+        std::erase_if(waiting, [&](const job::DueJob &job) {
+            return aside.contains(job.id) || workers::is_with_worker(MyDatabaseId, job.id);
+        });
         return waiting;
     }
 

@@ -1,4 +1,4 @@
-// Jobs that could not be given to any external worker in time: worker_wait_ttl says how long they
+// Jobs that could not be offered to any external worker in time: worker_wait_ttl says how long they
 // wait.
 #pragma once
 

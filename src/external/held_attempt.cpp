@@ -136,8 +136,19 @@ JobStatus require_job_status(const Queue &queue, std::int64_t id)
     return *std::move(status);
 }
 
+// A worker is offered the job.
+[[noreturn]] void raise_not_accepted(std::int64_t id)
+{
+    HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+               errmsg("job %lld has not been accepted", static_cast<long long>(id)),
+               errhint("Accept it with hipq.claim() first."));
+}
+
 [[noreturn]] void raise_over(const JobStatus &standing, AttemptName name)
 {
+    if ((standing.state == "initial" || standing.state == "retry") &&
+        standing.attempt + 1 == name.number && workers::is_with_worker(MyDatabaseId, name.id))
+        raise_not_accepted(name.id);
     const bool is_locked = is_with_executor(name.id) && standing.state != "running";
     if (is_locked ? standing.attempt + 1 == name.number
                   : standing.is(name.number) && !standing.worker.has_value())
@@ -276,10 +287,11 @@ AttemptsByQueue by_queue(const Catalogue &catalogue, std::span<const AttemptName
 }
 
 // Check ownership, and record a heartbeat, once per worker.
-void hold_of_queue(const Queue &queue, const Attempts &attempts, std::vector<HeldAttempt> &all)
+void hold_of_queue(const Queue &queue, const Attempts &attempts, Hold hold,
+                   std::vector<HeldAttempt> &all)
 {
     std::set<std::int64_t> workers;
-    for (ClaimedJob &job : hold_rows(queue, attempts)) {
+    for (ClaimedJob &job : hold_rows(queue, attempts, hold)) {
         if (workers.insert(*job.worker_id).second) {
             require_callers(queue, job.id, *job.worker_id);
             note_sign_of_life(*job.worker_id);
@@ -330,14 +342,15 @@ std::vector<std::int64_t> look_at_attempts(const Catalogue &catalogue,
     return ids;
 }
 
-std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names)
+std::vector<HeldAttempt> hold_attempts(const Catalogue &catalogue, std::vector<AttemptName> names,
+                                       Hold hold)
 {
     // All sessions use the same order, because they wait for each other's rows.
     std::sort(names.begin(), names.end());
     names.erase(std::unique(names.begin(), names.end()), names.end());
     std::vector<HeldAttempt> all;
     for (const auto &[queue, attempts] : by_queue(catalogue, names))
-        hold_of_queue(*queue, attempts, all);
+        hold_of_queue(*queue, attempts, hold, all);
     std::ranges::sort(all, {}, [](const HeldAttempt &attempt) { return attempt.job.id; });
     return all;
 }

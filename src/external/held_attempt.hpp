@@ -6,6 +6,7 @@
 #pragma once
 
 #include "catalog/cache.hpp"
+#include "external/attempt_rows.hpp"
 #include "external/external.hpp"
 #include "job/claimed_job.hpp"
 #include "pg/arguments.hpp"
@@ -32,7 +33,7 @@ std::vector<std::int64_t> look_at_attempts(const catalog::Catalogue &catalogue,
 // Locks many attempts, each once, and returns them in the order of their ids. Leaves out attempts
 // that are over, unknown, or held by an executor. Raises 42501 if one is not the caller's.
 std::vector<HeldAttempt> hold_attempts(const catalog::Catalogue &catalogue,
-                                       std::vector<AttemptName> names);
+                                       std::vector<AttemptName> names, Hold hold = Hold::to_change);
 
 // Names a job by its key, and by its shard key, if given, where keys are unique for each shard key.
 struct JobKey {

@@ -1,4 +1,4 @@
-// Notifies external workers of the jobs that they were given.
+// Notifies external workers of the jobs that they are offered.
 #include "external/notify_workers.hpp"
 
 #include "core/text/names.hpp"
@@ -6,7 +6,7 @@
 #include "pg/short_text.hpp"
 #include "pg/transaction.hpp"
 
-#include <set>
+#include <map>
 
 extern "C" {
 #include "commands/async.h"
@@ -16,17 +16,21 @@ namespace hipq::external {
 
 namespace {
 
-using workers::Dispatched;
+using workers::NewOffer;
 
-// Notifies each worker once. A worker that misses the notification finds its jobs when it polls.
-void notify(std::span<const Dispatched> given)
+// Notifies each worker once. A worker that misses the notification finds its jobs when it polls. A
+// session that waits in claim() has been woken, and needs none.
+void notify(std::span<const NewOffer> given)
 {
-    std::set<std::int64_t> workers;
-    for (const Dispatched &job : given)
-        workers.insert(job.worker.id);
+    std::map<std::int64_t, workers::WorkerRef> offered;
+    for (const NewOffer &job : given)
+        offered.try_emplace(job.choice.worker.id, job.choice.worker);
+    std::erase_if(offered, [](const auto &entry) { return workers::is_waited_for(entry.second); });
+    if (offered.empty())
+        return;
     pg::with_transaction([&] {
-        for (const std::int64_t id : workers) {
-            const std::string channel = core::worker_channel(id);
+        for (const auto &entry : offered) {
+            const std::string channel = core::worker_channel(entry.first);
             pg::call([&] { ::Async_Notify(channel.c_str(), ""); });
         }
     });
@@ -44,7 +48,7 @@ void report_silence(const pg::Error &error)
 
 }  // namespace
 
-void notify_workers(std::span<const Dispatched> given)
+void notify_workers(std::span<const NewOffer> given)
 {
     std::optional<pg::Error> trouble;
     try {

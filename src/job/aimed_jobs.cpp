@@ -33,7 +33,7 @@ constinit pg::Statement select_queues_with_aimed_jobs(
 constexpr const char *jobs_sql = R"(
     SELECT aimed.job_id, aimed.worker, job.job_type, job.priority::integer, job.scheduled_run_time, job.ctid, )" HIPQ_AIM_ENDS
                                  R"(,
-           job.time_windows::text, job.throttle_key
+           job.time_windows::text, job.throttle_key, job.attempt + 1, coalesce(job.queue_ttl, 0)
     FROM hipq.aimed_job AS aimed
     LEFT JOIN {live} AS job ON job.id = aimed.job_id AND job.state = 'initial' AND )" HIPQ_IS_AIMED
                                  R"(
@@ -92,7 +92,13 @@ std::vector<AimedJob> aimed_jobs(const catalog::Queue &queue)
                 jobs.push_back({row.text(1),
                                 row.text(2),
                                 row.integer32(3),
-                                {row.integer(0), row.place(5), row.time(4)},
+                                {row.integer(0),
+                                 row.place(5),
+                                 row.time(4),
+                                 false,
+                                 0,
+                                 0,
+                                 {row.integer32(9), row.integer32(10)}},
                                 row.time(6),
                                 row.text(7),
                                 row.text(8)});

@@ -25,7 +25,7 @@ struct AimedJob {
     std::string job_type;
     int priority;
     DueJob job;
-    pg::Time ends;  // when it must have been dispatched to its worker
+    pg::Time ends;  // when it must have been offered to its worker
     std::string time_windows;
     std::string throttle_key;
 };

@@ -1,10 +1,50 @@
-// Builds a claimed job from a row that a statement returns.
+// Builds a claimed job from a row.
 #include "job/claimed_job.hpp"
 
 #include "job/aimed_jobs.hpp"
 #include "job/job_row.hpp"
 
 namespace hipq::job {
+
+namespace {
+
+// Detoasts a value for a handler. Short values stay packed, as SQL functions accept them.
+Datum unpacked(Datum value)
+{
+    const auto *content = reinterpret_cast<const varlena *>(DatumGetPointer(value));
+    if (!VARATT_IS_EXTERNAL(content) && !VARATT_IS_COMPRESSED(content))
+        return value;
+    return pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(value)); });
+}
+
+}  // namespace
+
+using core::Column;
+
+ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
+{
+    const pg::Time accepted = values.as_time(Column::accepted_time);
+    ClaimedJob job{};
+    job.queue_id = values.as_int32(Column::queue_id);
+    job.id = values.as_int64(Column::id);
+    job.attempt = values.as_int32(Column::attempt);
+    job.type = text_of(values.value(Column::job_type));
+    job.key = text_of(values.value(Column::job_key));
+    job.timeout = values.as_int32(Column::timeout);
+    job.retry_count = values.as_int32(Column::retry_count);
+    job.max_retries = values.as_int32(Column::max_retries);
+    job.started =
+        accepted == pg::infinity ? pg::Time{values.as_int64(Column::update_time)} : accepted;
+    job.error = text_of(values.value(Column::error));
+    job.retry_reason = text_of(values.value(Column::retry_reason));
+    job.place = place;
+    job.row_type = row_type;
+    job.values = &values;
+    job.data = {JSONBOID, unpacked(values.value(Column::job_data)), false};
+    if (!values.null(Column::worker_id))
+        job.worker_id = values.as_int64(Column::worker_id);
+    return job;
+}
 
 ClaimedJob claimed_job(const pg::Row &row)
 {

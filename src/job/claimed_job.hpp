@@ -18,9 +18,10 @@ struct DueJob {
     std::int64_t id;
     ItemPointerData place{};  // not valid: unknown
     pg::Time due{0};          // its scheduled_run_time; not needed for a claim
-    bool is_weighed = false;  // the following are then known
+    bool is_weighed = false;  // the following two are then known
     core::Weight weight = 0;
     std::uint64_t key = 0;  // throttle_key_hash()
+    core::NextAttempt next{};
 };
 
 struct RowValues;  // job_row.hpp
@@ -36,7 +37,7 @@ struct ClaimedJob {
     int timeout;  // seconds
     int retry_count;
     int max_retries;
-    pg::Time started;          // when it was accepted; if not accepted yet, when it was dispatched
+    pg::Time started;          // when it was accepted; if it was not, when the offer ran out
     Oid row_type;              // hipq.job
     const RowValues *values;   // its present row
     pg::RawValue data;         // job_data
@@ -46,6 +47,8 @@ struct ClaimedJob {
     // Claimed by a row lock only: the row is still that of a waiting job, with the previous
     // attempt.
     bool is_locked = false;
+    // This transaction has deleted the row already.
+    bool is_removed = false;
     // The external worker that has it; for a waiting job, the one that had it last.
     std::optional<std::int64_t> worker_id{};
 
@@ -63,6 +66,9 @@ ClaimedJob claimed_job(const pg::Row &row);
 std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows);
 std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids,
                                               const pg::Rows &rows);
+
+// The same from a row at a place. The job keeps `values`.
+ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place);
 
 // The row as a value of type hipq.job, formed in the current memory context.
 pg::RawValue row_of(const ClaimedJob &job);

@@ -28,7 +28,7 @@ std::int64_t waited(const ClaimedJob &job)
     return std::max<std::int64_t>(job.started.value - due, 0);
 }
 
-// No worker could be given the job, or the worker that was given it has not accepted it.
+// No worker could be offered the job, or the worker that was offered it has not accepted it.
 bool never_began(const ClaimedJob &job, core::Reason reason)
 {
     const bool is_with_worker =

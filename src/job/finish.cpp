@@ -20,6 +20,7 @@
 #include "shared/lanes/run_time_table.hpp"
 #include "shared/wakeup/commit.hpp"
 #include "shared/workers/jobs.hpp"
+#include "shared/workers/offers.hpp"
 
 namespace hipq::job {
 
@@ -201,20 +202,21 @@ void for_each_job(std::span<const ClaimedJob> jobs, const Finish &finish)
     }
 }
 
-// `final_rows` is empty if final rows are not kept.
-void finish_directly(LiveRows &live, std::optional<FinalRows> &final_rows,
+// `live` is empty if all jobs are removed already, `final_rows` if final rows are not kept.
+void finish_directly(std::optional<LiveRows> &live, std::optional<FinalRows> &final_rows,
                      std::span<const ClaimedJob> jobs, std::span<const pg::RawValue> results)
 {
     for_each_job(jobs, [&](std::size_t i) {
-        if (!live.remove(jobs[i]) &&
-            live.is_there(jobs[i].id))  // it does not exist if it has enqueued its own successor
+        if (!jobs[i].is_removed && !live->remove(jobs[i]) &&
+            live->is_there(jobs[i].id))  // it does not exist if it has enqueued its own successor
             raise_taken(jobs[i]);
     });
     if (final_rows.has_value()) {
         final_rows->insert_succeeded(jobs, results);
         final_rows->close();
     }
-    live.close();
+    if (live.has_value())
+        live->close();
 }
 
 void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs,
@@ -222,7 +224,7 @@ void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs
 {
     pg::as_hipq([&] {
         for_each_job(jobs, [&](std::size_t i) {
-            if (!remove_running(queue, jobs[i], true))
+            if (!jobs[i].is_removed && !remove_running(queue, jobs[i], true))
                 raise_taken(jobs[i]);
             if (queue.keeps_successes)
                 insert_final(queue, jobs[i], "NONE", std::nullopt,
@@ -299,11 +301,13 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
             lanes::note_run_time(queue.id, queue.owner, job.type,
                                  std::max<std::int64_t>(now.value - job.started.value, 0));
     }
-    auto live = LiveRows::open_to_write(queue);
-    auto final_rows = live.has_value() && queue.keeps_successes ? FinalRows::open(queue, jobs, now)
-                                                                : std::nullopt;
-    if (final_rows.has_value() || (live.has_value() && !queue.keeps_successes)) {
-        const auto finish = [&] { finish_directly(*live, final_rows, jobs, results); };
+    const bool are_removed = std::ranges::all_of(jobs, &ClaimedJob::is_removed);
+    auto live = are_removed ? std::nullopt : LiveRows::open_to_write(queue);
+    const bool is_plain = are_removed || live.has_value();
+    auto final_rows =
+        is_plain && queue.keeps_successes ? FinalRows::open(queue, jobs, now) : std::nullopt;
+    if (is_plain && final_rows.has_value() == queue.keeps_successes) {
+        const auto finish = [&] { finish_directly(live, final_rows, jobs, results); };
         if (jobs.front().worker_id.has_value())
             // An index may call functions for which an external worker's role has no rights.
             pg::as_hipq(finish);
@@ -367,6 +371,7 @@ bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure 
         if (!job.has_value())
             return false;
         wakeup::note_end(id);
+        workers::note_offer_void(id);
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
         record_attempt(queue, *job, failure, now);

@@ -65,7 +65,7 @@ bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure
 [[nodiscard]] bool finish_waiting(const catalog::Queue &queue, std::int64_t id,
                                   const Failure &failure, pg::Time now);
 
-// initial|retry -> error, for jobs that are still due and not locked. No worker could be given
+// initial|retry -> error, for jobs that are still due and not locked. No worker could be offered
 // them, so their number of attempts does not change. Needs a transaction, in which the caller also
 // resolves them (resolve_untried()).
 std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<const DueJob> waiting,

@@ -77,9 +77,10 @@ struct LiveRows::Table {
     Datum value(Column column) const;
     RowValues *copy_row() const;
     bool lock(LockTupleMode mode) const;
+    bool looks_free() const;
     RowHolder holder() const;
     bool change(const RowValues &values, std::span<const Column> to_change);
-    bool erase() const;
+    bool erase(bool waits) const;
     void close() const;
 
 private:
@@ -189,6 +190,15 @@ bool LiveRows::Table::lock(LockTupleMode mode) const
                               &failure) == TM_Ok;
 }
 
+// Returns whether no process held the row when it was read. A look at its header saves a lock,
+// which is a record in the WAL; a process that has locked the row since makes the change wait for
+// it.
+bool LiveRows::Table::looks_free() const
+{
+    const HeapTuple row = ::ExecFetchSlotHeapTuple(slot, false, nullptr);
+    return (row->t_data->t_infomask & HEAP_XMAX_INVALID) != 0;
+}
+
 // Returns the holder of the row that was found, as its page has it now.
 RowHolder LiveRows::Table::holder() const
 {
@@ -236,10 +246,10 @@ void LiveRows::Table::update_index_entries(pg::IndexesToUpdate indexes)
     ResetPerTupleExprContext(executor);
 }
 
-// Locks the row first: heap_update() would wait for another holder.
+// First locks a row that another session may hold, because heap_update() would wait for it.
 bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to_change)
 {
-    if (!lock(LockTupleNoKeyExclusive))
+    if (!looks_free() && !lock(LockTupleNoKeyExclusive))
         return false;
     if (changed == nullptr)
         changed = ::table_slot_create(live, nullptr);
@@ -257,12 +267,12 @@ bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to
     return true;
 }
 
-bool LiveRows::Table::erase() const
+bool LiveRows::Table::erase(bool waits) const
 {
     TM_FailureData failure{};
     ItemPointerData place = slot->tts_tid;
     return ::table_tuple_delete(live, &place, ::GetCurrentCommandId(true), ::GetActiveSnapshot(),
-                                InvalidSnapshot, true, &failure, false) == TM_Ok;
+                                InvalidSnapshot, waits, &failure, false) == TM_Ok;
 }
 
 void LiveRows::Table::close() const
@@ -285,40 +295,6 @@ void LiveRows::Table::close() const
 // ---- call outside pg::call() ----
 
 namespace {
-
-// Detoasts a value for a handler. Short values stay packed, as SQL functions accept them.
-Datum unpacked(Datum value)
-{
-    const auto *content = reinterpret_cast<const varlena *>(DatumGetPointer(value));
-    if (!VARATT_IS_EXTERNAL(content) && !VARATT_IS_COMPRESSED(content))
-        return value;
-    return pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(value)); });
-}
-
-ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
-{
-    const pg::Time accepted = values.as_time(Column::accepted_time);
-    ClaimedJob job{};
-    job.queue_id = values.as_int32(Column::queue_id);
-    job.id = values.as_int64(Column::id);
-    job.attempt = values.as_int32(Column::attempt);
-    job.type = text_of(values.value(Column::job_type));
-    job.key = text_of(values.value(Column::job_key));
-    job.timeout = values.as_int32(Column::timeout);
-    job.retry_count = values.as_int32(Column::retry_count);
-    job.max_retries = values.as_int32(Column::max_retries);
-    job.started =
-        accepted == pg::infinity ? pg::Time{values.as_int64(Column::update_time)} : accepted;
-    job.error = text_of(values.value(Column::error));
-    job.retry_reason = text_of(values.value(Column::retry_reason));
-    job.place = place;
-    job.row_type = row_type;
-    job.values = &values;
-    job.data = {JSONBOID, unpacked(values.value(Column::job_data)), false};
-    if (!values.null(Column::worker_id))
-        job.worker_id = values.as_int64(Column::worker_id);
-    return job;
-}
 
 // Returns the job of a row that was just locked, in its form while it runs. The job keeps `values`.
 ClaimedJob running_job(RowValues &values, Oid row_type, ItemPointerData place, pg::Time now)
@@ -379,14 +355,34 @@ std::optional<ClaimedJob> LiveRows::lock_due(const DueJob &waiting, pg::Time now
     return running_job(*values, table_->row_type, table_->slot->tts_tid, now);
 }
 
+namespace {
+
+bool is_attempt_outside(const RowValues &values, std::int64_t attempt)
+{
+    return values.state() == core::JobState::running &&
+           values.as_int32(Column::attempt) == attempt && !values.null(Column::worker_id);
+}
+
+}  // namespace
+
 std::optional<ClaimedJob> LiveRows::lock_external(const DueJob &job, std::int64_t attempt)
 {
     const RowValues *values = find(job);
-    if (values == nullptr || values->state() != core::JobState::running ||
-        values->as_int32(Column::attempt) != attempt || values->null(Column::worker_id) ||
+    if (values == nullptr || !is_attempt_outside(*values, attempt) ||
         !pg::call([&] { return table_->lock(LockTupleExclusive); }))
         return std::nullopt;
     return job::job_of(*values, table_->row_type, table_->slot->tts_tid);
+}
+
+std::optional<ClaimedJob> LiveRows::remove_external(const DueJob &job, std::int64_t attempt)
+{
+    const RowValues *values = find(job);
+    if (values == nullptr || !is_attempt_outside(*values, attempt) ||
+        !pg::call([&] { return table_->erase(false); }))
+        return std::nullopt;
+    ClaimedJob removed = job::job_of(*values, table_->row_type, table_->slot->tts_tid);
+    removed.is_removed = true;
+    return removed;
 }
 
 RowValues *LiveRows::find(const DueJob &job)
@@ -394,14 +390,17 @@ RowValues *LiveRows::find(const DueJob &job)
     return pg::call([&] { return table_->find(job) ? table_->copy_row() : nullptr; });
 }
 
-bool LiveRows::change(const RowValues &values, std::span<const Column> columns)
-{
-    return pg::call([&] { return table_->change(values, columns); });
-}
-
 ClaimedJob LiveRows::job_of(const RowValues &values) const
 {
-    return job::job_of(values, table_->row_type, table_->changed->tts_tid);
+    return job::job_of(values, table_->row_type, table_->slot->tts_tid);
+}
+
+std::optional<ItemPointerData> LiveRows::change(const RowValues &values,
+                                                std::span<const Column> columns)
+{
+    if (!pg::call([&] { return table_->change(values, columns); }))
+        return std::nullopt;
+    return table_->changed->tts_tid;
 }
 
 bool LiveRows::remove(const ClaimedJob &job)
@@ -417,7 +416,7 @@ bool LiveRows::remove(const ClaimedJob &job)
         return false;
     const core::JobState state = state_of(row.state);
     const bool is_mine = job.is_locked ? core::is_waiting(state) : state == core::JobState::running;
-    return is_mine && pg::call([&] { return table_->erase(); });
+    return is_mine && pg::call([&] { return table_->erase(true); });
 }
 
 void LiveRows::wait_for_holder(std::int64_t id)

@@ -26,13 +26,16 @@ public:
     // transaction ends. Nothing: it does not run any more, is another attempt, belongs to an
     // executor, or is locked by another process.
     std::optional<ClaimedJob> lock_external(const DueJob &job, std::int64_t attempt);
+    // The same, and deletes the row instead: finish_succeeded() writes the rest.
+    std::optional<ClaimedJob> remove_external(const DueJob &job, std::int64_t attempt);
     // The present row of a job, in the current memory context; null: there is none.
     RowValues *find(const DueJob &job);
-    // Sets columns of the row that was found last. False: another process has changed it since, or
-    // has it locked.
-    bool change(const RowValues &values, std::span<const core::Column> columns);
-    // The job of the row that was just changed, with these values, which the job keeps.
+    // The job of the row that was found last, with these values, which the job keeps.
     ClaimedJob job_of(const RowValues &values) const;
+    // Sets columns of the row that was found last, and returns its new place. Nothing: another
+    // process has changed it since, or has it locked.
+    std::optional<ItemPointerData> change(const RowValues &values,
+                                          std::span<const core::Column> columns);
     // Deletes the row of a claimed job. False: it does not belong to this attempt.
     bool remove(const ClaimedJob &job);
     // Waits until the transactions that hold the row of a job have ended. While an executor has the

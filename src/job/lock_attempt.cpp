@@ -25,6 +25,20 @@ constexpr const char *record_locked_sql = R"(
     WHERE job.id = next.id
     RETURNING )" HIPQ_CLAIMED_COLUMNS;
 
+// $1 job, $2 worker, $3 now
+constexpr const char *unaccepted_sql = R"(
+    UPDATE {live} AS job
+    SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = $2, update_time = $3,
+        accepted_time = '9999-01-01 00:00:00+00', deadline = $3
+    FROM (
+        SELECT job.id
+        FROM {live} AS job
+        WHERE job.id = $1 AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $3 AND job.expires_time > $3
+        FOR UPDATE SKIP LOCKED
+    ) AS waiting
+    WHERE job.id = waiting.id
+    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+
 constexpr const char *decision_sql = R"(
     SELECT )" HIPQ_CLAIMED_COLUMNS R"(
     FROM {live} AS job
@@ -72,6 +86,13 @@ std::optional<ClaimedJob> take_from_worker(const catalog::Queue &queue, std::int
 {
     return first_claimed_job(
         pg::as_hipq([&] { return catalog::statement_for(queue, with_worker_sql).run(id); }));
+}
+
+std::optional<ClaimedJob> take_unaccepted(const catalog::Queue &queue, std::int64_t id,
+                                          std::int64_t worker_id, pg::Time now)
+{
+    return first_claimed_job(pg::as_hipq(
+        [&] { return catalog::statement_for(queue, unaccepted_sql).run(id, worker_id, now); }));
 }
 
 std::optional<ClaimedJob> take_for_decision(const catalog::Queue &queue, std::int64_t id)

@@ -22,6 +22,12 @@ std::optional<ClaimedJob> take_locked(const catalog::Queue &queue, std::int64_t 
 // Needs a transaction.
 std::optional<ClaimedJob> take_from_worker(const catalog::Queue &queue, std::int64_t id);
 
+// Records as an attempt that a job was offered to a worker, which did not accept it in time, for
+// the caller to resolve. Nothing: the job does not wait any more, or another process has it locked.
+// Needs a transaction.
+std::optional<ClaimedJob> take_unaccepted(const catalog::Queue &queue, std::int64_t id,
+                                          std::int64_t worker_id, pg::Time now);
+
 // Locks a job in state `error` for its retry decision, unless another process has it locked. Needs
 // a transaction.
 std::optional<ClaimedJob> take_for_decision(const catalog::Queue &queue, std::int64_t id);

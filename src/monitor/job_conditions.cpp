@@ -18,6 +18,7 @@
 #include "settings.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/registry.hpp"
+#include "shared/workers/jobs.hpp"
 
 namespace hipq::monitor {
 
@@ -31,19 +32,19 @@ constexpr std::int64_t most_counted_before = 10'000;
 constexpr int most_lanes = 1'000;
 
 // $1 job type, $2 priority, $3 and $4 from this key on, or one of the ids in $5, $6 and $7 before
-// this key, $8 now, $9 limit
+// this key, $8 now, $9 limit, $10 ids to leave out
 constexpr const char *count_before_sql = R"(
     SELECT count(*)
     FROM (
         SELECT
         FROM {live} AS job
-        WHERE job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
+        WHERE job.id <> ALL ($10) AND job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
           AND (job.scheduled_run_time, job.id) < ($6, $7) AND job.state IN ('initial', 'retry') AND job.expires_time > $8
           AND NOT )" HIPQ_IS_AIMED R"(
         UNION ALL
         SELECT
         FROM {live} AS job
-        WHERE job.id = ANY ($5) AND job.job_type = $1 AND job.priority = $2::smallint
+        WHERE job.id = ANY ($5) AND job.id <> ALL ($10) AND job.job_type = $1 AND job.priority = $2::smallint
           AND (job.scheduled_run_time, job.id) < ($3, $4) AND (job.scheduled_run_time, job.id) < ($6, $7)
           AND job.state IN ('initial', 'retry') AND job.expires_time > $8
         LIMIT $9
@@ -105,6 +106,16 @@ bool is_read(const catalog::Queue &queue, const std::string &job_type)
            claim::handler_condition(queue, job_type).passed();
 }
 
+// They have left their lane.
+std::vector<std::int64_t> offered_jobs()
+{
+    std::vector<std::int64_t> ids;
+    for (const workers::ExternalJob &job : workers::list_external_jobs())
+        if (!job.is_accepted)
+            ids.push_back(job.id);
+    return ids;
+}
+
 std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::Time now,
                           std::int64_t limit)
 {
@@ -113,7 +124,7 @@ std::int64_t count_before(const job::FoundJob &job, const Stretch &stretch, pg::
     const core::LaneKey end = stretch.priority < job.priority ? due_by : std::min(own, due_by);
     return catalog::statement_for(*job.queue, count_before_sql)
         .run(stretch.job_type, stretch.priority, pg::Time{stretch.from.time}, stretch.from.id,
-             stretch.singles, pg::Time{end.time}, end.id, now, limit)
+             stretch.singles, pg::Time{end.time}, end.id, now, limit, offered_jobs())
         .front()
         .integer(0);
 }
@@ -126,9 +137,11 @@ std::optional<claim::Condition> set_aside_condition(const job::FoundJob &job)
     return claim::Condition{Finding::job_is_set_aside, *error};
 }
 
-claim::Condition aim_condition(const job::FoundJob &job)
+claim::Condition condition_of_workers(const job::FoundJob &job, pg::Time now)
 {
-    const auto aim = job::aim_of(*job.queue, job.id);
+    if (auto offered = claim::offer_condition(job.id, now))
+        return *std::move(offered);
+    const auto aim = job.is_aimed ? job::aim_of(*job.queue, job.id) : std::nullopt;
     return aim.has_value() ? claim::worker_condition(*job.queue, job.type, *aim)
                            : claim::worker_condition(*job.queue, job.type);
 }
@@ -205,9 +218,8 @@ std::vector<claim::Condition> conditions_of(const job::FoundJob &job)
     if (core::is_waiting(job.state))  // a running job has taken its capacity
         for (claim::Condition &condition : claim::throttle_conditions(*job.queue, waiting))
             conditions.push_back(std::move(condition));
-    conditions.push_back(!is_outside    ? claim::executor_condition(*job.queue)
-                         : job.is_aimed ? aim_condition(job)
-                                        : claim::worker_condition(*job.queue, job.type));
+    conditions.push_back(is_outside ? condition_of_workers(job, now)
+                                    : claim::executor_condition(*job.queue));
     return conditions;
 }
 

@@ -19,8 +19,8 @@ inline constexpr auto point_names = std::to_array<std::string_view>({
     "in-enqueue",
     // scheduler, for an external worker
     "before-dispatch",
-    "after-dispatch",
-    "after-dispatch-commit",
+    "before-offer",
+    "after-offer",
     // executor
     "executor-start",
     "before-look",

@@ -1,6 +1,7 @@
-// Reclaims jobs from external workers.
+// Reclaims jobs from external workers, and takes back what they were offered.
 //
-// Deadlines and workers in shared memory give the candidates; the rows decide (rescue.hpp).
+// Deadlines and workers in shared memory give the candidates; the rows decide (rescue.hpp). An
+// offer that is taken back needs no row.
 #include "recovery/recovery.hpp"
 
 #include "catalog/cache.hpp"
@@ -11,9 +12,8 @@
 #include "recovery/rescue.hpp"
 #include "settings.hpp"
 #include "shared/workers/jobs.hpp"
+#include "shared/workers/offers.hpp"
 #include "shared/workers/registered.hpp"
-
-#include <set>
 
 namespace hipq::recovery {
 
@@ -29,8 +29,26 @@ Left left_by(const ExternalJob &job, LeftBy by)
 {
     Left left{job.queue_id, job.id, job.attempt, by, true, pg::Time{0}, 0};
     left.worker_id = job.worker_id;
-    left.was_accepted = job.is_accepted;
     return left;
+}
+
+std::string name_of(std::int64_t worker_id)
+{
+    const auto worker = workers::find_worker(worker_id);
+    return worker.has_value() ? std::string(worker->name) : std::to_string(worker_id);
+}
+
+// The worker gets no more jobs until it is heard from, so this is reported once.
+void report_mute(std::int64_t worker_id)
+{
+    const std::string name = name_of(worker_id);
+    pg::call([&] {
+        ereport(WARNING, errmsg("external worker \"%s\" does not answer", name.c_str()),
+                errdetail("It was given a job that it could run, and has said nothing for "
+                          "hipq.heartbeat_timeout. Its session is there."),
+                errhint("The program hangs; or it has registered with listen => true through a "
+                        "pooler, and has ended."));
+    });
 }
 
 // ---- finding the jobs to take ----
@@ -68,7 +86,8 @@ void find_overdue(Found &found, pg::Time now)
 {
     const workers::OverdueJobs overdue = workers::overdue_jobs(now, jobs_at_once);
     for (const ExternalJob &job : overdue.jobs)
-        found.jobs.push_back(left_by(job, LeftBy::late_worker));
+        found.jobs.push_back(
+            left_by(job, job.is_accepted ? LeftBy::late_worker : LeftBy::late_offer));
     found.is_all = overdue.jobs.size() < jobs_at_once;
     found.next = std::min(found.next, overdue.next);
 }
@@ -96,28 +115,36 @@ Rights read_rights()
     return rights;
 }
 
-// A worker that lost the work privilege on a queue loses its jobs of that queue, accepted or not.
-void find_revoked(Found &found, const Rights &rights, std::int64_t worker_id)
+// A worker that lost the work privilege on a queue loses its jobs and offers of that queue.
+void find_revoked(Found &found, const Rights &rights, const WorkerSlot &worker)
 {
-    for (const ExternalJob &job : workers::jobs_of_worker(worker_id))
+    for (const ExternalJob &job : workers::jobs_of_worker(worker.id))
         if (rights.is_revoked(job))
             found.jobs.push_back(left_by(job, LeftBy::revoked_worker));
+    for (const auto &entry : rights.catalogue->queues)
+        if (!rights.services->may_work(worker.id, entry.first))
+            workers::withdraw_offers(worker.id, entry.first);
 }
 
-// Returns why a worker loses a job; nothing if it keeps the job. A worker that has ended cannot
-// accept a job any more: waiting for it would only keep the job, and a slot in its role's share,
-// from its successor. A bound worker may be busy with a job that it accepted while its session is
-// there, even if it answers nothing else.
-std::optional<LeftBy> reason_to_take(const WorkerSlot &worker, const ExternalJob &job, pg::Time now)
+// Whether the worker loses what it is offered. One that has ended cannot accept it any more:
+// waiting for it would only keep the job, and a slot in its role's share, from its successor.
+bool loses_offers(const WorkerSlot &worker, pg::Time now)
 {
-    const bool takes_no_more = worker.is_draining || worker.state == workers::WorkerState::ended;
-    if (takes_no_more && !job.is_accepted)
-        return LeftBy::draining_worker;
-    if (end_of_grace(worker) > now)
-        return std::nullopt;
-    if (!worker.record.is_bound)
-        return loss_of(worker);
-    return job.is_accepted ? std::nullopt : std::optional(LeftBy::mute_worker);
+    return worker.is_draining || worker.state == workers::WorkerState::ended ||
+           end_of_grace(worker) <= now;
+}
+
+// Whether the worker loses what it has accepted. A bound worker may be busy with a job while its
+// session is there, even if it answers nothing.
+bool loses_jobs(const WorkerSlot &worker, pg::Time now)
+{
+    return end_of_grace(worker) <= now && !worker.record.is_bound;
+}
+
+bool is_mute(const WorkerSlot &worker)
+{
+    return worker.record.is_bound && worker.state == workers::WorkerState::present &&
+           !worker.is_draining;
 }
 
 void find_abandoned(Found &found, const Rights &rights, pg::Time now)
@@ -126,13 +153,13 @@ void find_abandoned(Found &found, const Rights &rights, pg::Time now)
         if (worker.record.depth == 0 && worker.running == 0)
             continue;
         if (rights.services->lacks_a_right(worker.id))
-            find_revoked(found, rights, worker.id);
-        if (worker.state == workers::WorkerState::present && !worker.is_draining &&
-            end_of_grace(worker) > now)
-            continue;
-        for (const ExternalJob &job : workers::jobs_of_worker(worker.id))
-            if (const auto by = reason_to_take(worker, job, now))
-                found.jobs.push_back(left_by(job, *by));
+            find_revoked(found, rights, worker);
+        if (loses_offers(worker, now) && workers::withdraw_offers(worker.id, 0) > 0 &&
+            is_mute(worker))
+            report_mute(worker.id);
+        if (loses_jobs(worker, now))
+            for (const ExternalJob &job : workers::jobs_of_worker(worker.id))
+                found.jobs.push_back(left_by(job, loss_of(worker)));
     }
 }
 
@@ -152,12 +179,6 @@ Found find(const PostponedJobs &postponed, pg::Time now)
 
 // ---- reports ----
 
-std::string name_of(std::int64_t worker_id)
-{
-    const auto worker = workers::find_worker(worker_id);
-    return worker.has_value() ? std::string(worker->name) : std::to_string(worker_id);
-}
-
 void report_expiry(const Left &left)
 {
     const std::string worker = name_of(left.worker_id);
@@ -167,28 +188,6 @@ void report_expiry(const Left &left)
                        static_cast<long long>(left.id), worker.c_str()),
                 errdetail("Attempt %d is over; hipq.attempts has what follows.", left.attempt));
     });
-}
-
-// The worker gets no more jobs until it is heard from, so this is reported once.
-void report_mute(std::int64_t worker_id)
-{
-    const std::string name = name_of(worker_id);
-    pg::call([&] {
-        ereport(WARNING, errmsg("external worker \"%s\" does not answer", name.c_str()),
-                errdetail("It was given a job that it could run, and has said nothing for "
-                          "hipq.heartbeat_timeout. Its session is there."),
-                errhint("The program hangs; or it has registered with listen => true through a "
-                        "pooler, and has ended."));
-    });
-}
-
-void report_mutes(std::span<const Left> jobs)
-{
-    std::set<std::int64_t> workers;
-    for (const Left &left : jobs)
-        if (left.by == LeftBy::mute_worker && left.has_ended)
-            workers.insert(left.worker_id);
-    std::ranges::for_each(workers, report_mute);
 }
 
 void report_rest(TakingBack &taking)
@@ -215,7 +214,7 @@ void begin_interval_if_due(TakingBack &taking, pg::Time now)
 void report_expiries(TakingBack &taking, std::span<const Left> jobs)
 {
     for (const Left &left : jobs) {
-        if (left.by != LeftBy::late_worker || left.was_accepted || !left.has_ended)
+        if (left.by != LeftBy::late_offer || !left.has_ended)
             continue;
         if (taking.reports++ < most_reports)
             report_expiry(left);
@@ -249,7 +248,6 @@ pg::Time reclaim(TakingBack &taking)
         process::check_interrupts();
         const BroughtHome brought = rescue_first(taking.postponed, found.jobs);
         report_expiries(taking, brought.home);
-        report_mutes(brought.home);
     }
     pg::Time next = std::min(found.next, next_postponed(taking.postponed, now));
     if (taking.unreported > 0)

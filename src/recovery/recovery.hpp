@@ -17,14 +17,12 @@ enum class LeftBy : unsigned char {
     neighbour,      // another job took the server down while this one ran
     crash,          // the job took the server down
     lost_executor,  // its executor ended
-    // An external worker has the job:
-    late_worker,    // the worker did not accept or end it in time
-    lost_worker,    // the worker is gone
-    silent_worker,  // the worker was not heard from for too long
-    mute_worker,    // the worker does not answer, though its session is there, and has not accepted
-                    // it
-    draining_worker,  // the worker takes no more jobs, and has not accepted it
-    revoked_worker,   // the worker's role lost the work privilege on the queue
+    // An external worker has the job, or is offered it:
+    late_offer,      // the worker did not accept it in time
+    late_worker,     // the worker did not end it in time
+    lost_worker,     // the worker is gone
+    silent_worker,   // the worker was not heard from for too long
+    revoked_worker,  // the worker's role lost the work privilege on the queue
 };
 
 // An attempt whose process or worker left it.
@@ -41,7 +39,6 @@ struct Left {
     std::optional<std::string>
         cancelled{};             // the error that it ends with if it was to be cancelled
     std::int64_t worker_id = 0;  // the external worker that has it
-    bool was_accepted = false;   // by that worker
     bool has_ended = false;      // by the rescue
 };
 
@@ -61,7 +58,7 @@ std::shared_ptr<const catalog::Catalogue> read_catalogue();
 struct TakingBack {
     PostponedJobs postponed;
     pg::Time reports_since{0};  // start of the interval in which `reports` jobs that were not
-                                // accepted were logged and `unreported` were not
+                                // accepted in time were logged and `unreported` were not
     int reports = 0;
     int unreported = 0;
 };
@@ -103,8 +100,8 @@ pg::Time recover(Recovery &recovery);
 
 // ---- resolve external ----
 
-// Returns how jobs end that were meant for one worker and could not be given to it in time: as if
-// the worker had got them and not accepted them. Needs a transaction.
+// Returns how jobs end that were meant for one worker and could not be offered to it in time: as if
+// it had been offered them and had not accepted them. Needs a transaction.
 job::Failure expiry_of_aim(const catalog::Queue &queue, const std::string &worker, pg::Time now);
 
 // ---- suspects ----

@@ -16,6 +16,7 @@
 #include "shared/executors/pending_decisions.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/workers/jobs.hpp"
+#include "shared/workers/offers.hpp"
 
 namespace hipq::recovery {
 
@@ -54,7 +55,7 @@ void report_failure(const Queue &queue, const Left &left, const pg::Error &error
             WARNING, errcode(error.sqlerrcode()),
             errmsg("cannot rescue job %lld in queue \"%s\": %s", static_cast<long long>(left.id),
                    name.c_str(), message.c_str()),
-            is_with_worker(left.by)
+            is_with_worker(left.by) || left.by == LeftBy::late_offer
                 ? errdetail(
                       "Its worker took too long or is gone. It is tried again from time to time.")
                 : errdetail(
@@ -130,10 +131,20 @@ Fate drop_entry(PostponedJobs &postponed, const Left &left)
     return Fate::gone;
 }
 
+// The job does not wait any more. If another session only holds its row, its lane is read again.
+Fate end_offer(PostponedJobs &postponed, const Left &left)
+{
+    workers::drop_offer(left.id);
+    postponed.erase(left.id);
+    return Fate::gone;
+}
+
 // After the commit, tells other processes what they must know.
 Fate follow_up(PostponedJobs &postponed, const Queue &queue, const Left &left, Fate fate)
 {
     const bool was_taken = has_ended(fate);
+    if (left.by == LeftBy::late_offer && fate == Fate::gone)
+        return end_offer(postponed, left);
     if (is_with_worker(left.by) && fate == Fate::gone)
         return drop_entry(postponed, left);
     if (left.by == LeftBy::crash && was_taken)
@@ -275,7 +286,7 @@ BroughtHome nothing_left(PostponedJobs &postponed, std::vector<Left> jobs)
 {
     for (const Left &left : jobs) {
         postponed.erase(left.id);
-        if (is_with_worker(left.by))
+        if (is_with_worker(left.by) || left.by == LeftBy::late_offer)
             workers::drop_external_job(left.id, left.attempt);
     }
     return {std::move(jobs), {}};

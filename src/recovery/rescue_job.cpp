@@ -50,12 +50,9 @@ retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, Left
         return resolve_overdue(queue, job, now);
     case LeftBy::silent_worker:
         return resolve_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
-    case LeftBy::mute_worker:
-        return resolve_unanswered(queue, job, now);
-    case LeftBy::draining_worker:
-        return resolve_abandoned(queue, job, core::Reason::released, now);
     case LeftBy::revoked_worker:
         return resolve_revoked(queue, job, now);
+    case LeftBy::late_offer:
     case LeftBy::lost_worker:
     case LeftBy::restart:
     case LeftBy::neighbour:
@@ -72,12 +69,10 @@ retry::Resolved take_from_worker(const Queue &queue, const ClaimedJob &job, Left
 Fate leave_with_worker(const Queue &queue, const ClaimedJob &job)
 {
     const pg::Time now = pg::now();
-    const workers::ExternalJob with_worker{job.id,
-                                           queue.id,
-                                           job.attempt,
-                                           *job.worker_id,
-                                           job::is_accepted(job),
-                                           job::deadline_of(job)};
+    if (!job::is_accepted(job))  // hipq 0.2.0 gave it to a worker, which had not begun with it
+        return fate_of(resolve_abandoned(queue, job, core::Reason::released, now));
+    const workers::ExternalJob with_worker{job.id,         queue.id, job.attempt,
+                                           *job.worker_id, true,     job::deadline_of(job)};
     switch (workers::enter_external_job(with_worker, claim::load_of(job))) {
     case workers::Entered::yes:
         return Fate::resolved;
@@ -177,12 +172,21 @@ bool has_ended(Fate fate)
 bool is_with_worker(LeftBy by)
 {
     return by == LeftBy::late_worker || by == LeftBy::lost_worker || by == LeftBy::silent_worker ||
-           by == LeftBy::mute_worker || by == LeftBy::draining_worker ||
            by == LeftBy::revoked_worker;
+}
+
+// An offer that the worker did not accept in time is recorded as an attempt, which fails.
+Fate end_offer(const Queue &queue, const Left &left)
+{
+    const pg::Time now = pg::now();
+    const auto job = job::take_unaccepted(queue, left.id, left.worker_id, now);
+    return job.has_value() ? fate_of(resolve_overdue(queue, *job, now)) : Fate::gone;
 }
 
 Fate rescue_job(const Queue &queue, const Left &left)
 {
+    if (left.by == LeftBy::late_offer)
+        return end_offer(queue, left);
     if (const auto job = job::take_running(queue, left.id, left.attempt))
         return rescue_running(queue, *job, left);
     if (may_be_locked(left))

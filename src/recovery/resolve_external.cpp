@@ -53,7 +53,7 @@ const char *sentence_for_worker(core::Reason reason)
     if (reason == core::Reason::worker_heartbeat_stale)
         return "worker was not heard of for too long";
     if (reason == core::Reason::released)
-        return "worker takes no more jobs";
+        return "the worker had not accepted it when the server ended";
     return "worker ended while it had the job";
 }
 
@@ -94,17 +94,7 @@ retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJ
 retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
                                   core::Reason reason, pg::Time now)
 {
-    if (job::is_accepted(job) && reason == core::Reason::released)
-        return retry::Resolved::stale;
     return resolve_by_acceptance(queue, job, {reason, "", sentence_for_worker(reason)}, now);
-}
-
-retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::ClaimedJob &job,
-                                   pg::Time now)
-{
-    if (job::is_accepted(job))  // the worker has answered meanwhile
-        return retry::Resolved::stale;
-    return resolve_abandoned(queue, job, core::Reason::worker_heartbeat_stale, now);
 }
 
 retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,

@@ -15,17 +15,11 @@ namespace hipq::recovery {
 retry::Resolved resolve_overdue(const catalog::Queue &queue, const job::ClaimedJob &job,
                                 pg::Time now);
 
-// Resolves an attempt whose worker is gone (worker_lost), silent (worker_heartbeat_stale), or gives
-// back what it has not begun (released). An attempt that was never accepted is not charged, because
-// nothing can have happened. For an accepted attempt the policy decides; but with reason released
-// the attempt stays with its worker, and the result is stale. Needs a transaction.
+// Resolves an attempt whose worker is gone (worker_lost) or silent (worker_heartbeat_stale): the
+// policy decides. An attempt that was never accepted is not charged, because nothing can have
+// happened. Needs a transaction.
 retry::Resolved resolve_abandoned(const catalog::Queue &queue, const job::ClaimedJob &job,
                                   core::Reason reason, pg::Time now);
-
-// The worker does not answer and has not accepted the attempt: not charged. If it has accepted
-// meanwhile, the result is stale.
-retry::Resolved resolve_unanswered(const catalog::Queue &queue, const job::ClaimedJob &job,
-                                   pg::Time now);
 
 // The worker's role lost the work privilege on the queue: as if the worker were gone.
 retry::Resolved resolve_revoked(const catalog::Queue &queue, const job::ClaimedJob &job,

@@ -37,7 +37,7 @@ job::Failure cancelled_failure(std::string_view error, int executor_pid);
 Resolved resolve_failure(const catalog::Queue &queue, const job::ClaimedJob &job,
                          const job::Failure &failure, pg::Time now);
 
-// The same for a job that could not be given to any worker (fail_untried()).
+// The same for a job that could not be offered to any worker (fail_untried()).
 Resolved resolve_untried(const catalog::Queue &queue, const job::ClaimedJob &job,
                          const job::Failure &failure, pg::Time now);
 

@@ -65,9 +65,10 @@ void create_key_index(const std::string &table, core::UniqueScope scope)
 }
 
 // No index contains a column that a claim or a success changes, so writing `running` is a HOT
-// update while the page has room. Pages are filled to 90 % all the same. Claims by lock, the normal
-// way for fast jobs, need no room, and while an old snapshot keeps pages from being reused,
-// half-filled pages cost more than anything else (docs/performance.md).
+// update while the page has room. Pages are filled to 90 % all the same until a type needs that
+// room (leave_room_for_claims()). Claims by lock, the normal way for fast jobs, need none, and
+// while an old snapshot keeps pages from being reused, half-filled pages cost more than anything
+// else (docs/performance.md).
 void create_live_leaf(const std::string &table, core::UniqueScope scope)
 {
     const std::string leaf = core::live_leaf_name(table);
@@ -81,6 +82,13 @@ void create_live_leaf(const std::string &table, core::UniqueScope scope)
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_expiry") + on_leaf +
                  "(expires_time) WHERE expires_time < '9999-01-01 00:00:00+00'");
 }
+
+// The reloptions of a leaf with room for a second version of each of its rows.
+constexpr const char *roomy = "fillfactor=50";
+
+constinit pg::Statement select_is_roomy(R"(
+    SELECT FROM pg_class
+    WHERE relnamespace = 'hipq'::regnamespace AND relname = $1 AND $2 = ANY (reloptions))");
 
 // The scheduler creates the other leaves when the first job is final; see ask_for_leaves().
 void create_final_tree(const std::string &table)
@@ -245,6 +253,13 @@ void create_queue_table(int queue_id, std::string_view table, core::UniqueScope 
     comment_on(name, "queue " + queue + ": INSERT a row to enqueue a job");
     comment_on(core::live_leaf_name(name), "queue " + queue + ": unfinished jobs");
     comment_on(core::final_tree_name(name), "queue " + queue + ": final jobs, by update_time");
+}
+
+void leave_room_for_claims(std::string_view table)
+{
+    const std::string leaf = core::live_leaf_name(table);
+    if (select_is_roomy.run(leaf, roomy).empty())
+        pg::run_once("ALTER TABLE " + pg::quote_table(leaf) + " SET (" + roomy + ")");
 }
 
 void forget_queue(int queue_id, std::string_view table)

@@ -15,6 +15,10 @@ namespace hipq::tables {
 // (as_hipq).
 void create_queue_table(int queue_id, std::string_view table, core::UniqueScope scope);
 
+// From now on new pages of the queue's live leaf have room for a second version of each row, so
+// that a claim that writes the row changes no index. Call inside as_hipq() only.
+void leave_room_for_claims(std::string_view table);
+
 // The columns of the unique index over keys of the live leaf, as pg_get_indexdef() prints them.
 const char *key_index_columns(core::UniqueScope scope);
 // Recreates that index. Raises 23505 if two jobs have the same key. Call inside as_hipq() only,

@@ -4,7 +4,7 @@ BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SET LOCAL timezone = 'UTC';
 SET LOCAL datestyle = 'ISO';
-SELECT plan(20);
+SELECT plan(22);
 
 CREATE ROLE contract_owner LOGIN;
 SELECT hipq.create_queue('contract.mail', owner => 'contract_owner',
@@ -160,6 +160,20 @@ SELECT is_empty($$SELECT * FROM given WHERE grantee = 'contract_role'::regrole$$
     'revoke_queue leaves nothing');
 SELECT throws_ok($$SELECT hipq.grant_queue('contract.mail', 'contract_role', 'own')$$, '22023',
     NULL, 'there is no other privilege');
+
+-- Types of jobs -----------------------------------------------------------------------------------
+
+SELECT hipq.register_job_type('contract.mail', 'inside', handler => 'SELECT 1',
+    handler_kind => 'statement');
+SELECT set_eq(
+    $$SELECT unnest(reloptions) FROM pg_class WHERE oid = 'hipq.contract_mail_live'::regclass$$,
+    $$VALUES ('fillfactor=90'), ('vacuum_truncate=off')$$,
+    'a job type with a handler leaves the storage of the live leaf as it is');
+SELECT hipq.register_job_type('contract.mail', 'outside', handler_kind => 'notify');
+SELECT set_eq(
+    $$SELECT unnest(reloptions) FROM pg_class WHERE oid = 'hipq.contract_mail_live'::regclass$$,
+    $$VALUES ('fillfactor=50'), ('vacuum_truncate=off')$$,
+    'a job type for external workers leaves room on the pages of the live leaf');
 
 SELECT * FROM finish();
 ROLLBACK;

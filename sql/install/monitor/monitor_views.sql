@@ -65,7 +65,8 @@ LEFT JOIN (
     OFFSET 0
 ) AS job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
 GROUP BY queue.name, job.job_type, job.throttle_key;
-COMMENT ON VIEW hipq.throttle_keys IS 'throttle keys of jobs that run';
+COMMENT ON VIEW hipq.throttle_keys
+    IS 'throttle keys of jobs that run or that external workers are offered';
 COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.throttle_keys.job_type
     IS 'job type; keys of different types are different keys';
@@ -73,8 +74,9 @@ COMMENT ON COLUMN hipq.throttle_keys.throttle_key IS 'throttle key';
 COMMENT ON COLUMN hipq.throttle_keys.throttle_limit_per_key
     IS 'limit on throttle_used; NULL = no limit';
 COMMENT ON COLUMN hipq.throttle_keys.throttle_used
-    IS 'sum of throttle_factor over its running jobs';
-COMMENT ON COLUMN hipq.throttle_keys.running_jobs IS 'jobs of the key that run now';
+    IS 'sum of throttle_factor over its running and offered jobs';
+COMMENT ON COLUMN hipq.throttle_keys.running_jobs
+    IS 'jobs of the key that run now or are offered';
 
 CREATE VIEW hipq.lanes_detail WITH (security_barrier) AS
 SELECT queue.name AS queue,
@@ -763,7 +765,7 @@ COMMENT ON COLUMN hipq.activity_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.activity_detail.backlog_estimate
     IS 'unfinished jobs; NULL: somebody has locked the queue';
 COMMENT ON COLUMN hipq.activity_detail.running_jobs
-    IS 'jobs that executors run, or that external workers have';
+    IS 'jobs that executors run, or that external workers have or are offered';
 COMMENT ON COLUMN hipq.activity_detail.finished_per_minute
     IS 'jobs that succeeded or failed for good, per minute, over the last one or two minutes';
 COMMENT ON COLUMN hipq.activity_detail.failed IS 'jobs that failed for good in the last hour';
@@ -782,7 +784,7 @@ COMMENT ON COLUMN hipq.activity_detail.state
     'runs, waits, idle';
 COMMENT ON COLUMN hipq.activity_detail.throttle_limit IS 'limit on throttle_used; NULL = no limit';
 COMMENT ON COLUMN hipq.activity_detail.throttle_used
-    IS 'sum of throttle_factor over its running jobs';
+    IS 'sum of throttle_factor over its running and offered jobs';
 COMMENT ON COLUMN hipq.activity_detail.table_name IS 'table of the queue';
 COMMENT ON COLUMN hipq.activity_detail.empty_in
     IS 'how long its backlog takes at the pace of finished_per_minute; NULL = there is none, or '

@@ -13,6 +13,7 @@
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/wakeup/commit.hpp"
+#include "shared/workers/offers.hpp"
 
 namespace hipq::admin {
 
@@ -146,6 +147,7 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
         for (const pg::Row row :
              pg::run_once(between(move_sql, from, to), job_type, most, std::int32_t{to.id}))
             moved.ids.push_back(row.integer(0));
+        std::ranges::for_each(moved.ids, workers::note_offer_void);
         move_history.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids);
         job::move_log(from.id, to.id, moved.ids);
         if (move_aimed_jobs.run(std::int32_t{from.id}, std::int32_t{to.id}, moved.ids).processed() >

@@ -14,6 +14,7 @@
 #include "pg/internal_write.hpp"
 #include "recovery/recovery.hpp"
 #include "shared/wakeup/commit.hpp"
+#include "tables/queue_table.hpp"
 
 namespace hipq::admin {
 
@@ -91,6 +92,8 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
     values.set("default_time_windows", windows);
     values.set("time_zone", zone);
     return pg::as_hipq([&] {
+        if (what.has_value() && what->kind == catalog::HandlerKind::notify)
+            tables::leave_room_for_claims(queue.table);  // workers' jobs are claimed by record
         return (to_reset == nullptr
                     ? pg::execute_once(insert_sql(values), values.after({queue.id, name}))
                     : pg::execute_once(update_sql(values),

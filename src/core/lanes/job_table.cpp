@@ -46,7 +46,7 @@ void JobTable::clear()
     for (std::int32_t &bucket : buckets_)
         bucket = no_entry;
     for (HolderList &list : holders_)
-        list = {no_entry, 0};
+        list = {no_entry, no_entry, 0};
 }
 
 std::int32_t JobTable::find(std::uint32_t database, std::int64_t job_id) const
@@ -85,7 +85,23 @@ void JobTable::link_to_holder(std::int32_t entry, std::int32_t holder)
     job.previous_of_holder = no_entry;
     if (list.first != no_entry)
         (*this)[list.first].previous_of_holder = entry;
+    else
+        list.last = entry;
     list.first = entry;
+    ++list.count;
+}
+
+void JobTable::link_to_end(std::int32_t entry, std::int32_t holder)
+{
+    JobEntry &job = (*this)[entry];
+    HolderList &list = holders_[static_cast<std::size_t>(holder)];
+    if (list.last == no_entry)
+        return link_to_holder(entry, holder);
+    job.holder = holder;
+    job.next_of_holder = no_entry;
+    job.previous_of_holder = list.last;
+    (*this)[list.last].next_of_holder = entry;
+    list.last = entry;
     ++list.count;
 }
 
@@ -99,12 +115,20 @@ void JobTable::unlink_from_holder(const JobEntry &job)
         list.first = job.next_of_holder;
     if (job.next_of_holder != no_entry)
         (*this)[job.next_of_holder].previous_of_holder = job.previous_of_holder;
+    else
+        list.last = job.previous_of_holder;
 }
 
 void JobTable::hand_over(std::int32_t entry, std::int32_t holder)
 {
     unlink_from_holder(at(entry));
     link_to_holder(entry, holder);
+}
+
+void JobTable::hand_back(std::int32_t entry, std::int32_t holder)
+{
+    unlink_from_holder(at(entry));
+    link_to_end(entry, holder);
 }
 
 void JobTable::erase(std::int32_t entry)
@@ -149,6 +173,19 @@ void JobTable::weigh(std::int32_t entry, const Load &load)
             i == 2 && load.key == 0 ? no_limiter : limiters_.enter(names[i], load.weight);
     job.weight = load.weight;
     job.is_weighed = true;
+}
+
+bool JobTable::weighs(std::int32_t entry, const Load &load) const
+{
+    const JobEntry &job = at(entry);
+    return job.is_weighed && job.weight == load.weight && key_of(entry) == load.key;
+}
+
+std::uint64_t JobTable::key_of(std::int32_t entry) const
+{
+    const JobEntry &job = at(entry);
+    const std::int32_t limiter = job.is_weighed ? job.limiters[2] : no_limiter;
+    return limiter == no_limiter ? 0 : limiters_[limiter].name.key;
 }
 
 void JobTable::lift(JobEntry &job)

@@ -21,8 +21,9 @@ namespace hipq::core {
 inline constexpr std::int32_t no_entry = -1;
 
 // A job is first reserved, so that no other process takes it, then chosen to be next, then running:
-// its claim is, or is about to be, durable.
-enum class JobPhase : unsigned char { reserved, chosen, running };
+// its claim is, or is about to be, durable. Chosen for an external worker, it is offered until the
+// worker accepts it.
+enum class JobPhase : unsigned char { reserved, offered, chosen, running };
 
 // The position of a job's row in its table, in PostgreSQL's numbering. Line 0: unknown.
 struct RowPlace {
@@ -42,11 +43,11 @@ struct JobEntry {
     std::int32_t previous_of_holder;
     LaneRef lane;  // the lane and due time that it came from, for its return
     std::int64_t due;
-    std::int64_t deadline;  // of a job that an external worker holds: to accept it, then to end it
+    std::int64_t deadline;  // of an external worker's job: to accept it, then to end it
     RowPlace place;         // the position of its row, which may have moved since
     JobPhase phase;
     bool is_accepted;   // by the external worker that holds it
-    bool is_probe;      // it was given to that worker to find out whether it works again
+    bool is_probe;      // it was offered to that worker to find out whether it works again
     bool is_closed;     // its code has ended, and the consequences cannot be stopped any more
     bool is_cancelled;  // its holder was told to cancel it
     bool is_weighed;    // it counts in these limiters, with this weight, until the entry is erased
@@ -69,6 +70,7 @@ struct FreedCapacity {
 // The entries of a holder.
 struct HolderList {
     std::int32_t first;
+    std::int32_t last;
     std::int32_t count;
 };
 
@@ -95,8 +97,10 @@ public:
     std::int32_t find(std::uint32_t database, std::int64_t job_id) const;
     // Also releases the job's weight.
     void erase(std::int32_t entry);
-    // Gives the entry to another holder; its weight stays counted.
+    // Gives the entry to another holder, as its latest; its weight stays counted.
     void hand_over(std::int32_t entry, std::int32_t holder);
+    // The same, as the earliest.
+    void hand_back(std::int32_t entry, std::int32_t holder);
 
     // Counts a job in flight in its limiters if all of them have capacity; a job that is counted
     // already has it.
@@ -104,6 +108,10 @@ public:
     // Counts the job regardless of capacity. A job that is counted with another weight or key is
     // counted again with the new one.
     void weigh(std::int32_t entry, const Load &load);
+    // Whether the job is counted with this weight and key.
+    bool weighs(std::int32_t entry, const Load &load) const;
+    // The throttle key that the job is counted with; 0: none.
+    std::uint64_t key_of(std::int32_t entry) const;
     // Since the last call.
     FreedCapacity take_freed_capacity() { return std::exchange(head_->freed, FreedCapacity{}); }
     LimiterTable &limiters() { return limiters_; }
@@ -126,12 +134,17 @@ public:
     }
 
     // The entries of a holder: first_of(), then next_of() until no_entry. The latest entry comes
-    // first.
+    // first. Backwards: last_of(), then previous_of().
     std::int32_t first_of(std::int32_t holder) const
     {
         return holders_[static_cast<std::size_t>(holder)].first;
     }
     std::int32_t next_of(std::int32_t entry) const { return at(entry).next_of_holder; }
+    std::int32_t last_of(std::int32_t holder) const
+    {
+        return holders_[static_cast<std::size_t>(holder)].last;
+    }
+    std::int32_t previous_of(std::int32_t entry) const { return at(entry).previous_of_holder; }
 
     // The number of entries of a holder.
     std::int32_t count_of(std::int32_t holder) const
@@ -155,6 +168,7 @@ public:
 private:
     std::int32_t &bucket_of(std::uint32_t database, std::int64_t job_id) const;
     void link_to_holder(std::int32_t entry, std::int32_t holder);
+    void link_to_end(std::int32_t entry, std::int32_t holder);
     void unlink_from_holder(const JobEntry &job);
     void lift(JobEntry &job);
     void note_capacity(const LimiterName &name);

@@ -20,6 +20,12 @@ namespace hipq::core {
 
 inline constexpr std::int32_t no_owner = -1;
 
+// What a row in a lane says of the attempt that would be its next.
+struct NextAttempt {
+    std::int32_t number = 0;     // 0: not known
+    std::int32_t queue_ttl = 0;  // seconds for a worker to accept it; 0: as its type says
+};
+
 // Identifies a lane in shared memory, until its entry is reused for another lane.
 struct LaneRef {
     std::int32_t index = -1;

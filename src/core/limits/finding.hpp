@@ -133,6 +133,7 @@ enum class Outcome : std::uint8_t {
     FINDING(no_worker_is_able, worker, failed)                                                     \
     FINDING(roles_have_their_share, worker, meant)                                                 \
     FINDING(workers_are_full, worker, meant)                                                       \
+    FINDING(worker_is_offered, worker, meant)                                                      \
     FINDING(own_worker_gets_next, worker, passed)                                                  \
     FINDING(own_worker_serves_not, worker, failed)                                                 \
     FINDING(own_worker_has_share, worker, meant)                                                   \

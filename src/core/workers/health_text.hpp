@@ -1,4 +1,4 @@
-// Words why an external worker is given no jobs.
+// Words why an external worker is offered no jobs.
 #pragma once
 
 #include <string>

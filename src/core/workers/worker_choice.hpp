@@ -14,9 +14,9 @@ namespace hipq::core {
 struct Candidate {
     std::int64_t worker_id;
     std::uint64_t last_chosen;  // grows with each choice; 0: never chosen
-    int depth;                  // jobs dispatched but not accepted; they use up capacity
+    int depth;                  // jobs offered; they use up capacity
     int queue_depth;            // the same, or the worker's own figure if that is higher
-    int running;                // jobs accepted
+    int running;                // jobs accepted, or about to be
     int capacity;
     int prefetch;
     Health health;

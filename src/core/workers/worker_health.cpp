@@ -25,8 +25,8 @@ Health grade(Number value, Number degraded, Number unhealthy)
     return value >= degraded ? Health::degraded : Health::healthy;
 }
 
-// A worker that may hold many jobs has higher limits, because many jobs may have been dispatched to
-// it just now.
+// A worker that may hold many jobs has higher limits, because it may have been offered many jobs
+// just now.
 Health grade_of_depth(const WorkerRecord &worker, const HealthLimits &limits)
 {
     return grade(queue_depth_of(worker),

@@ -12,7 +12,7 @@
 
 namespace hipq::core {
 
-// From good to bad: the order in which workers are given jobs, and in which one grade overrides
+// From good to bad: the order in which workers are offered jobs, and in which one grade overrides
 // another.
 enum class Health : unsigned char { healthy, unknown, degraded, unhealthy };
 std::string_view name(Health health);
@@ -25,7 +25,7 @@ struct HealthLimits {
     std::int64_t probe_interval = 60'000'000;
     int degraded_failures = 3;  // in a row
     int unhealthy_failures = 10;
-    // Limits of the number of jobs dispatched but not accepted. For a worker that may hold many
+    // Limits of the number of jobs offered but not accepted. For a worker that may hold many
     // jobs they are at least half of that number (degraded), and all of it (unhealthy).
     int degraded_depth = 50;
     int unhealthy_depth = 100;
@@ -65,14 +65,14 @@ struct SelfReport {
 struct WorkerRecord {
     bool is_gone = false;   // its session has ended
     bool is_bound = false;  // its session exists: it needs no heartbeat, but must answer when it is
-                            // given a job
+                            // offered a job
     bool was_heard = false;
     std::int64_t last_sign =
         0;              // the last heartbeat, else when the worker registered or the server started
-    int depth = 0;      // jobs dispatched but not accepted
+    int depth = 0;      // jobs offered but not accepted
     int most_held = 0;  // jobs that it may hold: as many as it runs at a time, and its prefetch
     std::optional<std::int64_t>
-        asked;  // since when it has had a job that it could run, and has not answered
+        asked;  // since when it has been offered a job that it could run, and has not answered
     std::int64_t executions = 0;
     std::int64_t failures = 0;
     int consecutive_failures = 0;
@@ -94,8 +94,8 @@ struct HealthSummary {
 };
 HealthSummary summarize(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);
 
-// Jobs given to the worker and not accepted, or its own figure if that is higher: its report may be
-// old, so jobs given since count all the same.
+// Jobs offered to the worker and not accepted, or its own figure if that is higher: its report may
+// be old, so jobs offered since count all the same.
 int queue_depth_of(const WorkerRecord &worker);
 
 Health judge(const WorkerRecord &worker, const HealthLimits &limits, std::int64_t now);

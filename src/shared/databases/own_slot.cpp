@@ -26,7 +26,7 @@ bool has_own_slot()
 }
 
 // Gives the slot back. Needs the lock.
-void detach_scheduler(int exit_code, const memory::LeftByScheduler &left)
+void detach_scheduler(int exit_code, bool must_look)
 {
     memory::DatabaseSlot *slot = slot_of(mine);
     mine.slot = -1;
@@ -36,9 +36,7 @@ void detach_scheduler(int exit_code, const memory::LeftByScheduler &left)
     slot->scheduler = memory::SchedulerState::none;
     slot->process = memory::no_process;
     slot->must_give_way = false;
-    if (left.must_recover)
-        slot->recovered = 0;
-    if (slot->dispatch_asked || slot->shares_asked || slot->shares_changed || left.must_look)
+    if (slot->dispatch_asked || slot->shares_asked || slot->shares_changed || must_look)
         slot->next_due = pg::Time{0};
     if (exit_code == 0) {
         slot->failures = 0;
@@ -53,12 +51,10 @@ void detach_scheduler(int exit_code, const memory::LeftByScheduler &left)
 
 extern "C" void hipq_scheduler_exits(int code, Datum)
 {
-    memory::LeftByScheduler left{};
-    if (has_own_slot())
-        left = memory::tell_of_scheduler_exit(memory::own_holder());
+    const bool must_look = has_own_slot() && memory::tell_of_scheduler_exit(memory::own_holder());
     {
         const memory::Lock lock(LW_EXCLUSIVE);
-        detach_scheduler(code, left);
+        detach_scheduler(code, must_look);
     }
     announce_departure();
 }

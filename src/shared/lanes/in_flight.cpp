@@ -72,6 +72,18 @@ Reserved reserve_jobs(std::span<const WaitingJob> jobs, std::span<WaitingJob> re
     return result;
 }
 
+bool is_with_worker_until_returned(const WaitingJob &job)
+{
+    const InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_flight();
+    const std::int32_t entry = table.find(MyDatabaseId, job.id);
+    if (entry == core::no_entry || table[entry].holder < memory::worker_holder(0))
+        return false;
+    table[entry].lane = job.lane;
+    table[entry].due = job.due.value;
+    return true;
+}
+
 std::size_t choose_jobs(std::span<WaitingJob> jobs)
 {
     std::size_t count = 0;
@@ -87,10 +99,10 @@ std::size_t choose_jobs(std::span<WaitingJob> jobs)
     return count;
 }
 
-void return_to_lane(const core::JobEntry &job) noexcept
+void return_to_lane(const core::JobEntry &job, pg::Time not_before) noexcept
 {
     const core::LaneKey key{job.due, job.job_id};
-    if (job.lane.is_known() && !note_lane(job.lane, {key, key}))
+    if (job.lane.is_known() && !note_lane(job.lane, {key, key}, not_before))
         lose_lanes(job.database);
 }
 

@@ -21,6 +21,7 @@ struct WaitingJob {
     core::Weight weight = 0;
     std::uint64_t key = 0;         // core::throttle_key_hash()
     std::int64_t last_worker = 0;  // the external worker that had it before its retry, if known
+    core::NextAttempt next{};
 };
 
 // Executor
@@ -36,6 +37,10 @@ struct Reserved {
 // suspect of a crash (shared/flight/crash_cases.hpp) must be the only one in `jobs`.
 Reserved reserve_jobs(std::span<const WaitingJob> jobs, std::span<WaitingJob> reserved);
 
+// Tells whether an external worker has this job, which was read in its lane, or is offered it. If
+// the worker does not accept it, the job goes back into this lane.
+bool is_with_worker_until_returned(const WaitingJob &job);
+
 // Chooses reserved jobs to run next; other processes can no longer take them back. Skips jobs that
 // were taken back. Returns the number of jobs left, which are at the front of `jobs`, in their
 // order.
@@ -50,9 +55,10 @@ bool release_prefetched();
 
 bool is_in_flight(Oid database, std::int64_t job_id);
 
-// Notes a job in its lane when it leaves a prefetched batch unfinished. Needs the lock,
-// exclusively.
-void return_to_lane(const core::JobEntry &job) noexcept;
+// Notes a job in its lane when no process has it any more; it is not worth a look before
+// `not_before`. Needs the lock, exclusively.
+void return_to_lane(const core::JobEntry &job,
+                    pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
 
 // Gives back the jobs of a holder whose phase is `latest` or earlier. Needs the lock, exclusively.
 // Returns whether there were any.

@@ -25,7 +25,7 @@ constinit memory::Tranche in_flight_tranche{"HipqInFlight", memory::LockRank::in
 
 Size holder_count()
 {
-    return static_cast<Size>(memory::left_running_holder()) + 1;
+    return static_cast<Size>(memory::holder_count());
 }
 
 // Each running job may have a queue, a type and a throttle key of its own. With this capacity a

@@ -266,9 +266,9 @@ void forget_lanes(Oid database) noexcept
 }
 
 // The next scheduler must read again what this scheduler was reading when it exited.
-memory::LeftByScheduler give_back_readings(int holder) noexcept
+bool give_back_readings(int holder) noexcept
 {
-    return {cancel_readings(holder), false};
+    return cancel_readings(holder);
 }
 
 }  // namespace

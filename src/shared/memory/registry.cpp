@@ -79,17 +79,13 @@ void forget_database(Oid database) noexcept
             part.forget_database(database);
 }
 
-LeftByScheduler tell_of_scheduler_exit(int holder) noexcept
+bool tell_of_scheduler_exit(int holder) noexcept
 {
-    LeftByScheduler all{false, false};
-    for (const Part &part : parts()) {
-        if (part.scheduler_exits == nullptr)
-            continue;
-        const LeftByScheduler left = part.scheduler_exits(holder);
-        all.must_look = all.must_look || left.must_look;
-        all.must_recover = all.must_recover || left.must_recover;
-    }
-    return all;
+    bool must_look = false;
+    for (const Part &part : parts())
+        if (part.scheduler_exits != nullptr && part.scheduler_exits(holder))
+            must_look = true;
+    return must_look;
 }
 
 int executor_places()
@@ -132,6 +128,16 @@ int worker_holder(std::int32_t place)
 int left_running_holder()
 {
     return worker_holder(worker_places());
+}
+
+int offer_holder(std::int32_t place)
+{
+    return left_running_holder() + 1 + place;
+}
+
+int holder_count()
+{
+    return offer_holder(worker_places());
 }
 
 void install_hooks()

@@ -152,21 +152,18 @@ Registry *registry();
 int executor_places();
 
 // The holders of jobs in flight, by number: first the executors, by slot; then the scheduler of
-// each database slot, for jobs on their way to a worker; then the external workers, by their place;
-// last, one number for any process that completes a job that its handler left running.
+// each database slot, for jobs on their way to a worker; then the external workers, by their place,
+// for the jobs that they have accepted; then one number for any process that completes a job that
+// its handler left running; last, the workers again, for the jobs that they are offered.
 int scheduler_holder(int database_slot);
 int worker_holder(std::int32_t place);
 int left_running_holder();
+int offer_holder(std::int32_t place);
+int holder_count();
 
 // The number of worker places: the maximum of registered workers, and as many again for workers
 // that have departed and still hold jobs.
 std::int32_t worker_places();
-
-// What a scheduler leaves unfinished when it exits, for the next scheduler.
-struct LeftByScheduler {
-    bool must_look;     // there may be work without a recorded due time
-    bool must_recover;  // a claim may have committed; only the row of the job can tell
-};
 
 // What a folder keeps in the shared segment, and the events it handles. Null: nothing to do. The
 // functions run inside pg::call() or in C frames, where an ERROR is a longjmp. No lock is held when
@@ -176,8 +173,9 @@ struct Part {
     void (*set_up)() = nullptr;   // attaches, or initializes new memory; under AddinShmemInitLock
     void (*begin)() = nullptr;    // after all parts are set up
     void (*forget_database)(Oid) noexcept = nullptr;  // the database or its extension was dropped
-    // The scheduler with this holder number exits; its slot is not free yet.
-    LeftByScheduler (*scheduler_exits)(int holder) noexcept = nullptr;
+    // The scheduler with this holder number exits; its slot is not free yet. Returns whether there
+    // may be work without a recorded due time, for the next scheduler.
+    bool (*scheduler_exits)(int holder) noexcept = nullptr;
     void (*capacity_freed)(Oid database) noexcept = nullptr;  // processes waited for it there
 };
 
@@ -191,7 +189,7 @@ void forget_database(Oid database) noexcept;
 
 // Runs every part's scheduler_exits and returns the combined result. The caller must not hold a
 // lock.
-LeftByScheduler tell_of_scheduler_exit(int holder) noexcept;
+bool tell_of_scheduler_exit(int holder) noexcept;
 void tell_of_freed_capacity(Oid database) noexcept;
 
 // Installs the hooks that request and set up the memory at server start. _PG_init calls it while

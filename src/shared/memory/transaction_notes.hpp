@@ -16,6 +16,13 @@ public:
     void add(const Note &note) { notes_.push_back({note, ::GetCurrentSubTransactionId()}); }
     bool empty() const { return notes_.empty(); }
     void forget() noexcept { notes_.clear(); }
+    // Makes room, so that the next `count` notes allocate nothing.
+    void reserve(std::size_t count) { notes_.reserve(notes_.size() + count); }
+    bool has_any_of(SubTransactionId id) const
+    {
+        return std::ranges::any_of(notes_,
+                                   [&](const Noted &noted) { return noted.subtransaction == id; });
+    }
 
     template <class Predicate>
     bool any(const Predicate &predicate) const
@@ -29,6 +36,16 @@ public:
     {
         for (Noted &noted : notes_)
             carry_out(noted.note);
+    }
+
+    // The latest first; only those of a subtransaction, if one is given.
+    template <class CarryOut>
+    void carry_out_backwards(const CarryOut &carry_out,
+                             SubTransactionId only = InvalidSubTransactionId)
+    {
+        for (std::size_t i = notes_.size(); i-- > 0;)
+            if (only == InvalidSubTransactionId || notes_[i].subtransaction == only)
+                carry_out(notes_[i].note);
     }
 
     // Call from a SubXactCallback.

@@ -16,7 +16,7 @@ void note_lane_key(const lanes::LaneName &lane, core::LaneKey key, Oid owner);
 // `expires`.
 void note_waiting(Oid owner, pg::Time due, pg::Time expires);
 
-// The same for a job for external workers, which the scheduler dispatches.
+// The same for a job for external workers, which the scheduler offers to them.
 void note_waiting_for_worker(pg::Time due, pg::Time expires);
 
 // Notes that the current transaction enqueues an aimed job (job/aimed_jobs.hpp).

@@ -81,13 +81,25 @@ void note_not_given(const Choice &choice) noexcept
     });
 }
 
-void note_accepted(std::int64_t id) noexcept
+std::size_t note_taken(std::int64_t id, std::size_t most, std::size_t ended) noexcept
 {
     const pg::Time now = pg::now();
+    std::size_t count = 0;
     change(id, [&](WorkerSlot &slot) {
-        take_one(slot.record.depth);
-        ++slot.running;
+        const int free = std::max(slot.capacity + static_cast<int>(ended) - slot.running, 0);
+        count = std::min(most, static_cast<std::size_t>(free));
+        slot.running += static_cast<int>(count);
+        slot.record.depth = std::max(slot.record.depth - static_cast<int>(count), 0);
         note_sign_of_life(slot, now);
+    });
+    return count;
+}
+
+void note_given_back(std::int64_t id) noexcept
+{
+    change(id, [](WorkerSlot &slot) {
+        take_one(slot.running);
+        ++slot.record.depth;
     });
 }
 
@@ -111,22 +123,20 @@ void note_expired(std::int64_t id) noexcept
 void note_returned(std::int64_t id, Holding holding) noexcept
 {
     change(id, [&](WorkerSlot &slot) {
-        take_one(holding == Holding::dispatched ? slot.record.depth : slot.running);
+        take_one(holding == Holding::offered ? slot.record.depth : slot.running);
     });
 }
 
-void note_held(std::int64_t id, Holding holding) noexcept
+void note_held(std::int64_t id) noexcept
 {
-    change(id, [&](WorkerSlot &slot) {
-        ++(holding == Holding::dispatched ? slot.record.depth : slot.running);
-    });
+    change(id, [](WorkerSlot &slot) { ++slot.running; });
 }
 
-void note_in_flight(std::int64_t id, int dispatched, int accepted) noexcept
+void note_in_flight(std::int64_t id, int offered, int running) noexcept
 {
     change(id, [&](WorkerSlot &slot) {
-        slot.record.depth = dispatched;
-        slot.running = accepted;
+        slot.record.depth = offered;
+        slot.running = running;
     });
 }
 
@@ -164,9 +174,38 @@ void keep_probe_clocks() noexcept
             core::keep_probe_clock(slot.record, limits, now.value);
 }
 
-void note_waiting_for_jobs(std::int64_t id) noexcept
+namespace {
+
+constinit bool watches_waits = false;
+
+extern "C" void hipq_waiting_worker_exits(int, Datum)
 {
-    change(id, [](WorkerSlot &slot) { slot.waiting = pg::own_number(); });
+    const WorkerLock lock(LW_EXCLUSIVE);
+    for (WorkerSlot &slot : worker_slots())
+        if (slot.waiting == pg::own_number())
+            slot.waiting = memory::no_process;
+}
+
+}  // namespace
+
+bool note_waiting_for_jobs(std::int64_t id)
+{
+    if (!std::exchange(watches_waits, true))
+        pg::call([] { ::on_shmem_exit(hipq_waiting_worker_exits, Datum{0}); });
+    bool is_woken = false;
+    change(id, [&](WorkerSlot &slot) {
+        if (slot.waiting == memory::no_process)
+            slot.waiting = pg::own_number();
+        is_woken = slot.waiting == pg::own_number();
+    });
+    return is_woken;
+}
+
+bool is_waited_for(const WorkerRef &worker) noexcept
+{
+    const WorkerLock lock(LW_SHARED);
+    const WorkerSlot *slot = find_slot(worker);
+    return slot != nullptr && slot->waiting != memory::no_process;
 }
 
 void note_end_of_waiting(std::int64_t id) noexcept

@@ -13,11 +13,15 @@ inline bool has_worker(const core::JobEntry &job)
     return job.job_id != 0 && job.holder >= memory::worker_holder(0);
 }
 
-// Whether a scheduler is dispatching the job, having claimed it for its worker.
-inline bool is_being_dispatched(const core::JobEntry &job)
+inline bool is_offered(const core::JobEntry &job)
 {
-    return job.phase == core::JobPhase::running && job.holder >= memory::scheduler_holder(0) &&
-           job.holder < memory::worker_holder(0);
+    return job.phase == core::JobPhase::offered;
+}
+
+// Whether a transaction is about to accept the job, which was offered to a worker.
+inline bool is_being_accepted(const core::JobEntry &job)
+{
+    return has_worker(job) && job.phase == core::JobPhase::running && !job.is_accepted;
 }
 
 inline core::RowPlace row_place(const ItemPointerData &place)
@@ -34,7 +38,8 @@ inline ItemPointerData item_pointer(core::RowPlace place)
 
 inline std::int32_t place_of(const core::JobEntry &job)
 {
-    return job.holder - memory::worker_holder(0);
+    const bool is_offer = job.holder >= memory::offer_holder(0);
+    return job.holder - (is_offer ? memory::offer_holder(0) : memory::worker_holder(0));
 }
 
 // Returns the entry of an attempt that a worker of this database has, or no_entry.
@@ -47,7 +52,7 @@ inline std::int32_t find_attempt(const core::JobTable &table, std::int64_t job_i
                : core::no_entry;
 }
 
-// Applies the changes of the current transaction to the jobs of a worker.
-void add_own_changes(std::vector<ExternalJob> &jobs);
+// How many jobs of the worker this transaction has ended so far (job_changes.cpp).
+std::size_t own_ends(std::int64_t worker_id);
 
 }  // namespace hipq::workers

@@ -29,10 +29,10 @@ struct JobNote {
     Leaving leaving;
     std::int64_t run_time;
     std::int64_t worker_id = 0;  // the worker that it has left
-    int queue_id = 0;            // the queue and load of a job that is left running
-    core::Load load{};
-    std::uint64_t serial = 0;  // entry of a job that a client's session leaves running
-    ItemPointerData place{};   // the row of an accepted job
+    int queue_id = 0;            // the queue of a job that is left running
+    core::Load load{};           // of an accepted job, or of one that is left running
+    std::uint64_t serial = 0;    // entry of a job that a client's session leaves running
+    ItemPointerData place{};     // the row of an accepted job
 };
 
 constinit memory::TransactionNotes<JobNote> *job_notes =
@@ -61,15 +61,13 @@ void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const JobNot
     case Leaving::succeeded:
     case Leaving::failed:
     case Leaving::blamed_on_job:
-        if (!job.is_accepted)
-            note_accepted(worker_id);
         note_finished(worker_id, execution_of(note.leaving), note.run_time, job.is_probe);
         break;
     case Leaving::expired:
         note_expired(worker_id);
         break;
     case Leaving::returned:
-        note_returned(worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
+        note_returned(worker_id, is_offered(job) ? Holding::offered : Holding::running);
         break;
     }
 }
@@ -171,21 +169,32 @@ bool is_being_left(const core::JobEntry &job)
     return job.phase == core::JobPhase::running && job.holder < memory::scheduler_holder(0);
 }
 
-// Needs the lock. If the scheduler has not yet handed the job over to its worker, or the executor
-// has not yet released it, they find that it is gone.
+// Needs the lock. If the executor has not yet released the job, it finds that it is gone.
 void leave_worker(core::JobTable &table, const JobNote &note, Done &done)
 {
     const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
     if (entry == core::no_entry || table.at(entry).attempt != note.attempt)
         return;
     const core::JobEntry left = table.at(entry);
-    if (!has_worker(left) && !is_being_dispatched(left) &&
-        !(note.worker_id == 0 && is_being_left(left)))
+    if (!has_worker(left) && !(note.worker_id == 0 && is_being_left(left)))
         return;
     const std::int64_t worker_id = has_worker(left) ? worker_at(place_of(left)) : 0;
     table.erase(entry);
     tell_worker(worker_id, left, note);
     done.has_left = true;
+}
+
+// Needs the lock.
+void accept(core::JobTable &table, const JobNote &note)
+{
+    const std::int32_t entry = table.find(MyDatabaseId, note.job_id);
+    if (entry == core::no_entry || !is_being_accepted(table.at(entry)))
+        return;
+    table[entry].is_accepted = true;
+    table[entry].attempt = note.attempt;
+    table[entry].place = row_place(note.place);
+    if (!table.weighs(entry, note.load))
+        table.weigh(entry, note.load);
 }
 
 // Needs the lock.
@@ -204,15 +213,12 @@ void carry_out(const JobNote &note, Done &done)
         leave_worker(table, note, done);
         return;
     }
+    if (note.kind == JobNoteKind::accepted)
+        accept(table, note);
     const std::int32_t entry = find_attempt(table, note.job_id, note.attempt);
     if (entry == core::no_entry)
         return;
-    core::JobEntry &job = table[entry];
-    if (note.kind == JobNoteKind::accepted)
-        job.place = row_place(note.place);
-    if (note.kind == JobNoteKind::accepted && !std::exchange(job.is_accepted, true))
-        note_accepted(worker_at(place_of(job)));
-    job.deadline = note.deadline.value;
+    table[entry].deadline = note.deadline.value;
     done.next = std::min(done.next, note.deadline);
 }
 
@@ -290,28 +296,21 @@ extern "C" void hipq_external_subtransaction_ends(SubXactEvent event, SubTransac
 
 }  // namespace
 
-void add_own_changes(std::vector<ExternalJob> &jobs)
+std::size_t own_ends(std::int64_t worker_id)
 {
-    if (job_notes == nullptr)
-        return;
-    job_notes->carry_out([&](const JobNote &note) {
-        const auto job = std::ranges::find_if(jobs, [&](const ExternalJob &one) {
-            return one.id == note.job_id && one.attempt == note.attempt;
+    std::size_t count = 0;
+    if (job_notes != nullptr)
+        job_notes->carry_out([&](const JobNote &note) {
+            count += note.kind == JobNoteKind::left && note.worker_id == worker_id ? 1 : 0;
         });
-        if (job == jobs.end())
-            return;
-        if (note.kind == JobNoteKind::left) {
-            jobs.erase(job);
-            return;
-        }
-        job->is_accepted = true;
-        job->deadline = note.deadline;
-    });
+    return count;
 }
 
-void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline, ItemPointerData place)
+void note_job_accepted(std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline,
+                       ItemPointerData place)
 {
     JobNote note{JobNoteKind::accepted, job_id, attempt, deadline, Leaving::returned, 0};
+    note.load = load;
     note.place = place;
     add(note);
 }

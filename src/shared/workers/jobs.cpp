@@ -1,6 +1,7 @@
 // Keeps the jobs that external workers have.
 //
-// They are entries of the table of jobs in flight whose holder is a worker's place.
+// They are entries of the table of jobs in flight whose holder is a worker's place. The functions
+// that only look see offers, too.
 #include "shared/workers/jobs.hpp"
 
 #include "core/lanes/job_table.hpp"
@@ -77,69 +78,6 @@ std::vector<ExternalJob> copy_all(const Copy &copy)
 
 }  // namespace
 
-// ---- dispatch ----
-
-void begin_dispatch(std::span<const Dispatched> jobs)
-{
-    const lanes::InFlightLock lock(LW_EXCLUSIVE);
-    core::JobTable table = lanes::jobs_in_flight();
-    for (const Dispatched &job : jobs) {
-        const std::int32_t entry = table.find(MyDatabaseId, job.id);
-        if (entry == core::no_entry || table[entry].holder != memory::own_holder())
-            continue;
-        if (!table[entry].is_weighed)  // a limit may be set while it runs
-            table.weigh(entry, job.load);
-        table[entry].phase = core::JobPhase::running;
-        table[entry].attempt = job.attempt;
-        table[entry].deadline = job.deadline.value;
-        table[entry].place = row_place(job.place);
-        table[entry].is_accepted = false;
-        table[entry].is_probe = job.is_probe;
-    }
-}
-
-void end_dispatch(std::span<const Dispatched> jobs) noexcept
-{
-    pg::Time next = pg::infinity;
-    {
-        const lanes::InFlightLock lock(LW_EXCLUSIVE);
-        core::JobTable table = lanes::jobs_in_flight();
-        for (const Dispatched &job : jobs) {
-            next = std::min(next, job.deadline);
-            const std::int32_t entry = table.find(MyDatabaseId, job.id);
-            if (entry != core::no_entry && table[entry].holder == memory::own_holder() &&
-                table[entry].attempt == job.attempt)
-                table.hand_over(entry, memory::worker_holder(job.worker.place));
-            else
-                note_not_given({job.worker, job.is_probe});  // the attempt has ended meanwhile
-        }
-    }
-    if (next != pg::infinity)
-        databases::work_due(MyDatabaseId, next);
-    for (const Dispatched &job : jobs)
-        wake_waiting_worker(job.worker);
-}
-
-void cancel_dispatch(std::span<const Dispatched> jobs) noexcept
-{
-    core::FreedCapacity freed{};
-    {
-        const lanes::InFlightLock lock(LW_EXCLUSIVE);
-        core::JobTable table = lanes::jobs_in_flight();
-        for (const Dispatched &job : jobs) {
-            note_not_given({job.worker, job.is_probe});
-            const std::int32_t entry = table.find(MyDatabaseId, job.id);
-            if (entry == core::no_entry || table[entry].holder != memory::own_holder())
-                continue;
-            lanes::return_to_lane(table[entry]);
-            table.erase(entry);
-        }
-        freed = table.take_freed_capacity();
-    }
-    if (freed.any)
-        executors::announce_freed_capacity(freed, MyDatabaseId, InvalidOid);
-}
-
 // ---- after the end of a server or scheduler ----
 
 Entered enter_external_job(const ExternalJob &job, const core::Load &load)
@@ -155,7 +93,7 @@ Entered enter_external_job(const ExternalJob &job, const core::Load &load)
     fresh.holder = memory::worker_holder(*place);
     fresh.deadline = job.deadline.value;
     fresh.phase = core::JobPhase::running;
-    fresh.is_accepted = job.is_accepted;
+    fresh.is_accepted = true;
     const lanes::InFlightLock lock(LW_EXCLUSIVE);
     core::JobTable table = lanes::jobs_in_flight();
     if (const std::int32_t entry = table.find(MyDatabaseId, job.id); entry != core::no_entry)
@@ -166,7 +104,7 @@ Entered enter_external_job(const ExternalJob &job, const core::Load &load)
         return Entered::no_capacity;
     }
     table.weigh(table.insert(fresh), load);
-    note_held(job.worker_id, job.is_accepted ? Holding::accepted : Holding::dispatched);
+    note_held(job.worker_id);
     return Entered::yes;
 }
 
@@ -182,12 +120,8 @@ void recount_workers()
     for (std::size_t i = 0; i < workers.size(); ++i) {
         if (places[i] < 0)
             continue;
-        int dispatched = 0;
-        int accepted = 0;
-        for (std::int32_t entry = table.first_of(memory::worker_holder(places[i]));
-             entry != core::no_entry; entry = table.next_of(entry))
-            ++(table.at(entry).is_accepted ? accepted : dispatched);
-        note_in_flight(workers[i].id, dispatched, accepted);
+        note_in_flight(workers[i].id, table.count_of(memory::offer_holder(places[i])),
+                       table.count_of(memory::worker_holder(places[i])));
     }
 }
 
@@ -202,7 +136,7 @@ void drop_external_job(std::int64_t job_id, int attempt) noexcept
             return;
         const core::JobEntry &job = table.at(entry);
         note_returned(worker_at(place_of(job)),
-                      job.is_accepted ? Holding::accepted : Holding::dispatched);
+                      is_offered(job) ? Holding::offered : Holding::running);
         table.erase(entry);
         freed = table.take_freed_capacity();
     }
@@ -220,7 +154,7 @@ OverdueJobs overdue_jobs(pg::Time now, std::size_t most)
     {
         const lanes::InFlightLock lock(LW_SHARED);
         for (const core::JobEntry &job : lanes::jobs_in_flight().entries()) {
-            if (!has_worker(job) || job.database != MyDatabaseId)
+            if (!has_worker(job) || job.database != MyDatabaseId || is_being_accepted(job))
                 continue;
             if (pg::Time{job.deadline} > now || copies.is_full())
                 overdue.next = std::min(overdue.next, pg::Time{job.deadline});
@@ -238,15 +172,13 @@ std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id)
         memory::is_loaded() ? place_of_worker(worker_id) : std::nullopt;
     if (!place.has_value())
         return {};
-    std::vector<ExternalJob> jobs = copy_all([&](Copies &copies) {
+    return copy_all([&](Copies &copies) {
         const core::JobTable table = lanes::jobs_in_flight();
         for (std::int32_t entry = table.first_of(memory::worker_holder(*place));
              entry != core::no_entry && !copies.is_full(); entry = table.next_of(entry))
-            copies.add(table.at(entry));
+            if (table.at(entry).is_accepted)
+                copies.add(table.at(entry));
     });
-    std::reverse(jobs.begin(), jobs.end());  // the newest entry comes first in the list
-    add_own_changes(jobs);
-    return jobs;
 }
 
 std::vector<ExternalJob> list_external_jobs()
@@ -283,8 +215,7 @@ bool is_with_worker(Oid database, std::int64_t job_id)
     const lanes::InFlightLock lock(LW_SHARED);
     const core::JobTable table = lanes::jobs_in_flight();
     const std::int32_t entry = table.find(database, job_id);
-    return entry != core::no_entry &&
-           (has_worker(table.at(entry)) || is_being_dispatched(table.at(entry)));
+    return entry != core::no_entry && has_worker(table.at(entry));
 }
 
 bool is_probe(std::int64_t job_id, int attempt)
@@ -312,18 +243,15 @@ void forget_external_jobs(Oid database) noexcept
     (void)table.take_freed_capacity();
 }
 
-// Gives back the jobs that the exiting scheduler was dispatching. For those whose claim may have
-// committed, only the rows in the leaves tell.
-memory::LeftByScheduler give_back_dispatch(int holder) noexcept
+// Gives back the jobs that the exiting scheduler has not offered yet.
+bool give_back_dispatch(int holder) noexcept
 {
-    memory::LeftByScheduler left{};
     const lanes::InFlightLock lock(LW_EXCLUSIVE);
     lanes::jobs_in_flight().erase_if(holder, [&](const core::JobEntry &job) {
-        left.must_recover = left.must_recover || job.phase == core::JobPhase::running;
         lanes::return_to_lane(job);
         return true;
     });
-    return left;
+    return false;
 }
 
 }  // namespace

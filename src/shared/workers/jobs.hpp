@@ -1,5 +1,5 @@
-// Jobs held by external workers: from the commit of their dispatch to the commit that ends the
-// attempt.
+// Jobs held by external workers: from the commit that accepts them to the commit that ends the
+// attempt. Before that, they are offers (offers.hpp).
 //
 // The tables are authoritative. This copy saves searching them for the jobs that a worker has, and
 // for the next deadline. An entry belongs to the place of the worker (registered.hpp), whose counts
@@ -17,7 +17,7 @@ struct ExternalJob {
     int queue_id;
     int attempt;
     std::int64_t worker_id;
-    bool is_accepted;
+    bool is_accepted;         // false: it is offered, or about to be accepted
     pg::Time deadline;        // for acceptance, then for the end of the attempt
     ItemPointerData place{};  // of its row, as in job::DueJob
 };
@@ -25,36 +25,16 @@ struct ExternalJob {
 // Scheduler
 // ----------------------------------------------------------------------------------------------
 
-// A job and the worker that was chosen for it.
-struct Dispatched {
-    std::int64_t id;
-    int attempt;
-    WorkerRef worker;
-    bool is_probe;
-    pg::Time deadline;
-    core::Load load{};
-    ItemPointerData place{};  // of its row, as in job::DueJob
-};
-
-// Marks jobs, chosen from this scheduler's prefetched batch, as about to be claimed for their
-// workers. The workers' counts include them already.
-void begin_dispatch(std::span<const Dispatched> jobs);
-// The claim has committed. Cannot fail.
-void end_dispatch(std::span<const Dispatched> jobs) noexcept;
-// The claim has failed: the jobs wait as before. Cannot fail.
-void cancel_dispatch(std::span<const Dispatched> jobs) noexcept;
-
-// Enters a job whose row says that a worker has it, and counts its weight regardless of the limits.
-// A job that is in flight already is left as it is. held_by_other: another process has the job,
-// because it read the row before the job ran; it will soon find out that the job runs.
-// before the job ran has it, and is about to find out.
+// Enters a job whose row says that a worker has accepted it, and counts its weight regardless of
+// the limits. A job that is in flight already is left as it is. held_by_other: another process has
+// the job, because it read the row before the job ran; it will soon find out that the job runs.
 enum class Entered : unsigned char { yes, held_by_other, no_capacity, no_worker };
 Entered enter_external_job(const ExternalJob &job, const core::Load &load);
 // Sets the counts of this database's workers from the jobs recorded here.
 void recount_workers();
 
-// overdue_jobs() returns up to `most` jobs of this database whose deadline has come, and the first
-// deadline of the others.
+// overdue_jobs() returns up to `most` jobs and offers of this database whose deadline has come, and
+// the first deadline of the others. Leaves out jobs that a transaction is about to accept.
 struct OverdueJobs {
     std::vector<ExternalJob> jobs;
     pg::Time next = pg::infinity;
@@ -70,27 +50,29 @@ extern const memory::Part external_jobs_part;
 // Any process
 // ----------------------------------------------------------------------------------------------
 
-// Returns the jobs of a worker of this database, in the order in which they were dispatched, with
-// the changes of this transaction. Returns nothing for another database's worker or an unknown one.
+// Returns the jobs that a worker of this database has accepted, in no order. Returns nothing for
+// another database's worker or an unknown one.
 std::vector<ExternalJob> jobs_of_worker(std::int64_t worker_id);
-// All jobs of this database, in no order.
+// All jobs and offers of this database, in no order.
 std::vector<ExternalJob> list_external_jobs();
 
-// One job of this database, or nothing if no worker has it.
+// One job or offer of this database, or nothing if no worker has it.
 std::optional<ExternalJob> find_external_job(std::int64_t job_id);
 
-// Whether a worker has the job, or is just being given it.
+// Whether a worker has the job, or is offered it.
 bool is_with_worker(Oid database, std::int64_t job_id);
 
-// Whether this attempt was given to an unhealthy worker as a probe. No longer known after a restart
-// of the server.
+// Whether this attempt was offered to an unhealthy worker as a probe. No longer known after a
+// restart of the server.
 bool is_probe(std::int64_t job_id, int attempt);
 
 // Changes that take effect when the transaction commits (job_changes.cpp)
 // ----------------------------------------------------------------------------------------------
 
-// The worker has accepted the attempt and has until `deadline`. `place`: of its row.
-void note_job_accepted(std::int64_t job_id, int attempt, pg::Time deadline, ItemPointerData place);
+// The worker has accepted the attempt, which this transaction has taken (take_offers()), and has
+// until `deadline`. `load`: as which it counts under limits; `place`: of its row.
+void note_job_accepted(std::int64_t job_id, int attempt, const core::Load &load, pg::Time deadline,
+                       ItemPointerData place);
 // The deadline of an accepted attempt is now `deadline`.
 void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline);
 
@@ -99,7 +81,7 @@ enum class Leaving : unsigned char {
     succeeded,
     failed,         // the worker reported the failure, or ran out of time
     blamed_on_job,  // the worker reported that the job is at fault
-    expired,        // it was not accepted in time
+    expired,        // the offer was not accepted in time
     returned,       // neither the worker nor the job is at fault
 };
 // `worker_id` 0: the job was left running. `run_time` in microseconds.

@@ -33,8 +33,7 @@ struct WorkerSlot {
     int waiting;  // likewise, of a session that waits for jobs on its behalf
     int capacity;
     int prefetch;
-    int running;                 // jobs accepted; for jobs dispatched see record.depth
-    std::size_t claimed_places;  // part of its capacity that claims of open transactions have taken
+    int running;  // jobs accepted, or about to be; for jobs offered see record.depth
     std::uint64_t last_chosen;
     pg::Time registered;
     pg::Time heartbeat;  // the last one; -infinity: none since the server started
@@ -114,9 +113,9 @@ bool has_own_workers();
 // and cannot fail
 // ----------------------------------------------------------------------------------------------
 
-enum class Holding : unsigned char { dispatched, accepted };
+enum class Holding : unsigned char { offered, running };
 
-// The worker gets one more job. Returns its place, which it keeps as long as it has jobs, and
+// The worker is offered one more job. Returns its place, which it keeps as long as it has jobs, and
 // whether the job is a probe. Returns nothing if the worker is not there, has ended, or may not get
 // another job.
 struct Choice {
@@ -124,20 +123,25 @@ struct Choice {
     bool is_probe;
 };
 std::optional<Choice> note_dispatched(std::int64_t id) noexcept;
-// The job was not given to the worker after all.
+// The worker does not get the job after all.
 void note_not_given(const Choice &choice) noexcept;
-void note_accepted(std::int64_t id) noexcept;  // a dispatched job; also a sign of life
+// The worker is about to accept as many of its offers as it may run, at most `most`: returns how
+// many. Also a sign of life.
+// `ended`: how many of the jobs that it runs are about to end.
+std::size_t note_taken(std::int64_t id, std::size_t most, std::size_t ended) noexcept;
+// It does not accept one of them now, which is an offer again.
+void note_given_back(std::int64_t id) noexcept;
 // An accepted job has ended.
 void note_finished(std::int64_t id, core::Execution execution, std::int64_t run_time,
                    bool was_probe) noexcept;
-// A dispatched job was not accepted in time.
+// An offer was not accepted in time.
 void note_expired(std::int64_t id) noexcept;
 // The worker has one job less, without fault: released, cancelled, drained.
 void note_returned(std::int64_t id, Holding holding) noexcept;
-// The worker has a job that was not counted yet.
-void note_held(std::int64_t id, Holding holding) noexcept;
+// The worker has accepted a job that was not counted yet.
+void note_held(std::int64_t id) noexcept;
 // The worker's jobs in flight, after they were counted again.
-void note_in_flight(std::int64_t id, int dispatched, int accepted) noexcept;
+void note_in_flight(std::int64_t id, int offered, int running) noexcept;
 // A sign of life, with or without the worker's own report. Returns false if the worker is not
 // there.
 bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept;
@@ -145,23 +149,14 @@ bool note_heartbeat(std::int64_t id, const core::SelfReport *report) noexcept;
 // settings.
 void keep_probe_clocks() noexcept;
 
-// This process waits for jobs of that worker, or no longer does. If several processes wait, the
-// last one is woken.
-void note_waiting_for_jobs(std::int64_t id) noexcept;
+// This process waits for jobs of that worker, or no longer does. Returns whether it is woken when
+// the worker is offered a job, or gets no more jobs; if several processes wait, one of them is.
+bool note_waiting_for_jobs(std::int64_t id);
 void note_end_of_waiting(std::int64_t id) noexcept;
-// Call when the worker has been given a job.
+// Whether a process waits that is woken.
+bool is_waited_for(const WorkerRef &worker) noexcept;
+// Call when the worker has been offered a job.
 void wake_waiting_worker(const WorkerRef &worker) noexcept;
-
-// Claims of several sessions at once (free_places.cpp)
-// ----------------------------------------------------------------------------------------------
-
-// Announces that this transaction is about to accept at most `count` jobs of the worker. Until it
-// ends, or gives the places back, other claims do not count on them. Returns how many of the
-// worker's places other transactions have taken like this. Read what the worker runs after the
-// call, not before.
-std::size_t take_places(std::int64_t id, std::size_t count);
-// Gives back `count` of the places taken last, which are not needed.
-void give_back_places(std::int64_t id, std::size_t count) noexcept;
 
 // Job types whose jobs no worker can get (unserved_types.cpp): for the scheduler, which checks them
 // repeatedly while jobs are due
@@ -249,9 +244,8 @@ bool has_workers_here();
 // _PG_init
 // ----------------------------------------------------------------------------------------------
 extern const memory::Part workers_part;
-// Registers the callbacks at the end of transactions. _PG_init calls them once; call inside
+// Registers the callbacks at the end of transactions. _PG_init calls it once; call inside
 // pg::call() only.
 void watch_workers();
-void watch_worker_places();
 
 }  // namespace hipq::workers

@@ -95,6 +95,8 @@ void carry_out(const WorkerNote &note, bool is_recovered, pg::Time now)
     WorkerSlot *slot = find_slot(MyDatabaseId, note.id);
     if (slot == nullptr)
         return;
+    if (note.kind == WorkerNoteKind::draining || note.kind == WorkerNoteKind::departed)
+        memory::wake_process(slot->waiting);
     if (note.kind == WorkerNoteKind::registered || note.kind == WorkerNoteKind::bound)
         make_present(*slot, note.kind == WorkerNoteKind::bound);
     else if (note.kind == WorkerNoteKind::draining)

@@ -38,8 +38,8 @@ foreach my $queue ('app.mine', 'other.secret')
 }
 my $worker = $hipq->sql_as('other',
 	q{SELECT hipq.register_worker('other worker', '{other.secret}', '{outside}', listen => false)});
-ok($hipq->wait_until("SELECT worker_id = $worker FROM hipq.jobs_detail
-		WHERE id = $job{'other.secret'}{outside}"), 'an external worker has a job');
+ok($hipq->wait_until("SELECT worker_id = $worker AND NOT is_accepted FROM hipq.running_detail
+		WHERE id = $job{'other.secret'}{outside}"), 'an external worker is offered a job');
 is($hipq->sql_as('other', "SELECT attempt FROM hipq.claim($worker)"), 1,
 	'the external worker claims the job');
 my $mine = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE table_name = 'app_mine'});

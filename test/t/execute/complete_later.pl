@@ -311,20 +311,31 @@ my $worker =
 	$hipq->sql(q{SET ROLE scanner; SELECT hipq.register_worker('one', '{app.outside}', '{scan}')});
 $id = $hipq->enqueue('scan', q{'{}', queue => 'app.outside'});
 ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $id"),
-	'an external worker gets a job');
-is($hipq->sql("SELECT concat_ws(' ', coalesce(pid, -1), worker_id, worker, is_accepted)
-		FROM hipq.running_detail WHERE id = $id"), "-1 $worker one f",
-	"view running shows an external worker's job");
-is($hipq->sql("SELECT since <= hipq.now() AND deadline > hipq.now() FROM hipq.running_detail
-		WHERE id = $id"), 't',
-	'view running shows when a worker got a job, and until when it can accept it');
+	'an external worker is offered a job');
+my $held = "SELECT concat_ws(' ', attempt, coalesce(pid, -1), worker_id, worker, is_accepted)
+		FROM hipq.running_detail WHERE id = $id";
+is($hipq->sql($held), "1 -1 $worker one f",
+	'view running shows a job that an external worker is offered');
+is($hipq->sql("SELECT since IS NULL AND deadline > hipq.now() FROM hipq.running_detail
+		WHERE id = $id"), 't', 'view running shows until when a worker can accept a job');
 my $heard = "SELECT last_heartbeat IS NOT NULL FROM hipq.workers WHERE worker_id = $worker";
 is($hipq->sql($heard), 'f', 'a worker that has not called anything has no heartbeat');
+like($hipq->error_of("SET ROLE scanner; SELECT hipq.report_progress($id, 1, 7, NULL)"),
+	qr/55000: job $id has not been accepted/, 'progress of a job that is only offered is refused');
+is(progress($id), '', 'a job that is only offered has no progress');
+is($hipq->sql("SET ROLE scanner; SELECT id FROM hipq.claim($worker)"), $id,
+	'the external worker accepts the job');
+is($hipq->sql($held), "1 -1 $worker one t", "view running shows an external worker's job");
+is($hipq->sql("SELECT since <= hipq.now() AND deadline > hipq.now() FROM hipq.running_detail
+		WHERE id = $id"), 't',
+	'view running shows when a worker accepted a job, and until when it may run');
+my $last = $hipq->sql("SELECT last_heartbeat FROM hipq.workers WHERE worker_id = $worker");
 $hipq->sql("SET ROLE scanner; BEGIN; SELECT hipq.report_progress($id, 1, 7, NULL, 'scans');
 	ROLLBACK");
 is(progress($id), "1 7 scans f $worker",
 	"a worker's progress is visible even if its transaction is rolled back");
-is($hipq->sql($heard), 't', 'report_progress() is a heartbeat');
+is($hipq->sql("SELECT last_heartbeat > '$last' FROM hipq.workers WHERE worker_id = $worker"), 't',
+	'report_progress() is a heartbeat');
 like($hipq->error_of("SET ROLE other; SELECT hipq.report_progress($id, 1, 8, 8)"),
 	qr/42501: job $id is held by another role's worker/, 'another role cannot report progress');
 is(progress($id), "1 7 scans f $worker", 'a refused report changes nothing');

@@ -106,8 +106,8 @@ $hipq->sql(q{SELECT hipq.register_job_type('app.safe', 'out', handler_kind => 'n
 my $worker = $hipq->sql_as('app',
 	q{SELECT hipq.register_worker('careless', '{app.safe}', '{out}')});
 my $given = $hipq->enqueue('out', q{queue => 'app.safe'});
-ok($hipq->wait_until("SELECT worker_id FROM hipq.jobs_detail WHERE id = $given", $worker),
-	'a worker gets a job');
+ok($hipq->wait_until("SELECT worker_id FROM hipq.running_detail WHERE id = $given", $worker),
+	'a worker is offered a job');
 $hipq->sql_as('app',
 	"BEGIN; SELECT count(*) FROM hipq.claim($worker); SET LOCAL synchronous_commit = off; COMMIT");
 $hipq->node->stop('immediate');

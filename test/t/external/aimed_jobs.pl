@@ -25,11 +25,15 @@ sub register
 	return $hipq->sql_as('app', "SELECT hipq.register_worker('$name', '{app.out}', '{send, once}'"
 		. join('', map { ", $_ => $more{$_}" } sort keys %more) . ')');
 }
+# A job that a worker has is "offered" or "accepted". Its row does not show an offer.
 sub row
 {
 	my ($id) = @_;
-	return "SELECT concat_ws(' ', job.state, job.attempt, worker.name) FROM hipq.app_out AS job LEFT
-		JOIN hipq.worker USING (worker_id) WHERE id = $id";
+	return "SELECT coalesce((SELECT concat_ws(' ',
+			CASE WHEN is_accepted THEN 'accepted' ELSE 'offered' END, attempt, worker)
+			FROM hipq.running_detail WHERE id = $id),
+		(SELECT concat_ws(' ', job.state, job.attempt, worker.name)
+			FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $id))";
 }
 sub aimed
 {
@@ -55,7 +59,7 @@ sub aims { return $hipq->sql('SELECT count(*) FROM hipq.aimed_job'); }
 my $one = register('one', capacity => 50);
 my $two = register('two', capacity => 2);
 my @jobs = map { aimed('two') } 1 .. 3;
-is_given($_, 'running 1 two', 'a job goes to the worker that it names') foreach @jobs[0, 1];
+is_given($_, 'offered 1 two', 'a job goes to the worker that it names') foreach @jobs[0, 1];
 is($hipq->sql(row($jobs[2])), 'initial 0',
 	'a job waits if its worker has no room, though another worker is idle');
 like(condition($jobs[2]),
@@ -66,9 +70,9 @@ is($hipq->sql("SELECT string_agg(condition, ' ') FROM hipq.why($jobs[2]) WHERE N
 is($hipq->sql("SELECT worker_id FROM hipq.jobs_detail WHERE id = $jobs[2]"), '',
 	'a job that waits for its worker has no worker_id');
 my $any = $hipq->enqueue('send');
-is_given($any, 'running 1 one', 'jobs for any worker overtake a job that waits for its worker');
+is_given($any, 'offered 1 one', 'jobs for any worker overtake a job that waits for its worker');
 $hipq->sql_as('app', "SELECT hipq.complete(id, attempt) FROM hipq.claim($two, 1)");
-is_given($jobs[2], 'running 1 two',
+is_given($jobs[2], 'offered 1 two',
 	'a job that waits for its worker is given when the worker has room');
 is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert = 'lane lost'}), 0,
 	'the scheduler has lost no lane');
@@ -85,7 +89,7 @@ my $soon = aimed('absent', 'send', 'queue_ttl => 10');
 my $patient = aimed('absent', 'send', 'queue_ttl => 1000');
 my $scheduled = aimed('absent', 'send', q{scheduled_run_time => now() + interval '50 s'});
 $hipq->set('hipq.clock_offset' => 11);
-is_given($soon, 'running 1 one', 'after the queue_ttl of the job another worker gets it');
+is_given($soon, 'offered 1 one', 'after the queue_ttl of the job another worker gets it');
 is( $hipq->sql(
 		qq{SELECT attempts_detail.reason, error::json->>'error', error::json->>'message',
 			death.reason, death.queue,
@@ -100,7 +104,7 @@ is($hipq->sql("SELECT retry_count FROM hipq.app_out WHERE id = $soon"), 1,
 	'a job whose worker did not come in time is charged a retry');
 is($hipq->sql(row($late)), 'initial 0', 'a job with the queue_ttl of its type waits longer');
 $hipq->set('hipq.clock_offset' => 101);
-is_given($late, 'running 1 one', 'after the queue_ttl of its type another worker gets the job');
+is_given($late, 'offered 1 one', 'after the queue_ttl of its type another worker gets the job');
 ok($hipq->wait_until("SELECT outcome || ' ' || retry_reason || ' ' || attempt
 		FROM hipq.jobs_detail WHERE id = $once", 'failed queue_timeout 0'),
 	'a job whose worker did not come in time is final if no retry is left');
@@ -111,28 +115,51 @@ is( $hipq->sql(q{SELECT failed_by_ttl FROM hipq.dead_letter_stats_detail WHERE q
 is($hipq->sql(row($scheduled)), 'initial 0',
 	'the queue_ttl of a scheduled job begins when it is due');
 $hipq->set('hipq.clock_offset' => 151);
-is_given($scheduled, 'running 1 one',
+is_given($scheduled, 'offered 1 one',
 	'a scheduled job goes to another worker queue_ttl after it was due');
 my $absent = register('absent');
-is_given($patient, 'running 1 absent', 'a worker that registers within queue_ttl gets its job');
-$hipq->set('hipq.clock_offset' => 0);
-$hipq->sql("SELECT hipq.cancel($_)") foreach $soon, $late, $scheduled, $patient;
+is_given($patient, 'offered 1 absent', 'a worker that registers within queue_ttl gets its job');
+is(aims(), 1, 'a job that its worker is offered is still for this worker alone');
+is($hipq->sql_as('app', "SELECT id || ' ' || attempt FROM hipq.claim($absent, 1)"), "$patient 1",
+	'a worker that registers within queue_ttl accepts its job');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.aimed_job', 0),
 	'rows in aimed_job are deleted when their jobs start');
+$hipq->set('hipq.clock_offset' => 0);
+$hipq->sql("SELECT hipq.cancel($_)") foreach $soon, $late, $scheduled, $patient;
 
 # ---- after its first attempt a job is for any worker
 my $failing = aimed('absent');
-is_given($failing, 'running 1 absent', 'a job goes to the worker that it names before a failure');
+is_given($failing, 'offered 1 absent', 'a job goes to the worker that it names before a failure');
 $hipq->sql_as('app', "SELECT hipq.fail(id, attempt, 'no') FROM hipq.claim($absent, 1)");
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($absent)");
-is_given($failing, 'running 2 one', 'any worker gets the retry of a job that its worker failed');
+is_given($failing, 'offered 2 one', 'any worker gets the retry of a job that its worker failed');
 $hipq->sql("SELECT hipq.cancel($failing)");
+
+# ---- a job stays for its worker when the worker goes before it has accepted the job
+my $leaver = register('leaver');
+my $left = aimed('leaver');
+is_given($left, 'offered 1 leaver', 'a job goes to a worker that leaves later');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($leaver)");
+is_given($left, 'initial 0', 'a job waits when its worker has left without accepting it');
+like(condition($left),
+	qr/^It is for external worker "leaver", which does not serve job type "send" now\./,
+	'why() says that the worker of a job that it had not accepted is absent');
+is($hipq->attempts($left), '', 'the offer to a worker that has left was no attempt');
+$leaver = register('leaver');
+is_given($left, 'offered 1 leaver', 'a job goes again to its worker, which has come back');
+$hipq->sql_as('app', "SELECT hipq.deregister_worker($leaver)");
+$hipq->set('hipq.clock_offset' => 101);
+is_given($left, 'offered 1 one',
+	'after queue_ttl another worker gets the job of one that has left');
+is($hipq->attempts($left), '0 queue_timeout', 'a worker that has left has not come in time');
+$hipq->sql("SELECT hipq.cancel($left)");
+$hipq->set('hipq.clock_offset' => 0);
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($one)");
 
 # ---- a job can name its worker by worker_id
 my $numbered = register('numbered');
 my $by_number = aimed($numbered);
-is_given($by_number, 'running 1 numbered', 'a job can name its worker by worker_id');
+is_given($by_number, 'offered 1 numbered', 'a job can name its worker by worker_id');
 my $behind = aimed($numbered);
 like(condition($behind), qr/^It is for external worker "numbered", which has as many jobs/,
 	'why() names the worker of a job that gave its worker_id');
@@ -165,18 +192,20 @@ $hipq->set('hipq.clock_offset' => 20);
 is($hipq->sql(row($paused)), 'initial 0', 'a job for a worker waits while its type is paused');
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql(q{SELECT hipq.resume('app.out', 'send')});
-is_given($paused, 'running 1 third', 'a job goes to its worker when its type is resumed');
+is_given($paused, 'offered 1 third', 'a job goes to its worker when its type is resumed');
 my $later = aimed('third', 'send', q{scheduled_run_time => now() + interval '1 day'});
 $hipq->sql("SELECT hipq.reschedule($later, now())");
-is_given($later, 'running 1 third',
+is_given($later, 'offered 1 third',
 	'a job for a worker that is rescheduled to now goes to the worker');
+is($hipq->sql_as('app', "SELECT count(*) FROM hipq.claim($third, 2)"), 2,
+	'the worker accepts two of its jobs');
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 3)});
 my @limited = map { aimed('third') } 1, 2;
-is_given($limited[0], 'running 1 third', 'a job for a worker is given within the throttle');
+is_given($limited[0], 'offered 1 third', 'a job for a worker is given within the throttle');
 is($hipq->sql(row($limited[1])), 'initial 0',
 	'a job for a worker waits while the throttle is full');
 $hipq->sql("SELECT hipq.cancel($paused)");
-is_given($limited[1], 'running 1 third', 'a job for a worker is given when the throttle has room');
+is_given($limited[1], 'offered 1 third', 'a job for a worker is given when the throttle has room');
 $hipq->sql(q{SELECT hipq.alter_queue('app.out', throttle_limit => 0)});
 $hipq->sql("SELECT hipq.cancel($_)") foreach $later, @limited;
 
@@ -199,7 +228,7 @@ $node->start;
 $hipq->set('hipq.clock_offset' => 0);
 is($hipq->sql(row($waiting)), 'initial 0', 'a job for a worker waits after a crash');
 my $nobody = register('nobody');
-is_given($waiting, 'running 1 nobody', 'a job goes to its worker after a crash');
+is_given($waiting, 'offered 1 nobody', 'a job goes to its worker after a crash');
 $hipq->sql("SELECT hipq.cancel($waiting)");
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($nobody)");
 my $kept = aimed('nobody', 'send', 'queue_ttl => 100');
@@ -207,7 +236,7 @@ ok($hipq->wait_until('SELECT count(*) FROM hipq.aimed_job', 1),
 	'a job waits for its worker before a restart');
 $hipq->set('hipq.clock_offset' => 101);
 $node->restart;
-is_given($kept, 'running 1 third',
+is_given($kept, 'offered 1 third',
 	'a job whose queue_ttl ends during a restart goes to another worker');
 $hipq->set('hipq.clock_offset' => 0);
 $hipq->sql("SELECT hipq.cancel($kept)");
@@ -229,8 +258,8 @@ is($hipq->sql("SELECT worker FROM hipq.aimed_job WHERE job_id = $keyed"), 'absen
 	'on_duplicate => return does not change the worker of the job that holds the key');
 is($hipq->sql(q{SELECT action FROM hipq.enqueue_unique('send', queue => 'app.out', job_key => 'l',
 		worker => 'third')}), 'inserted', 'enqueue_unique() has a parameter for the worker');
-ok($hipq->wait_until(q{SELECT job.state || ' ' || worker.name FROM hipq.app_out AS job
-		JOIN hipq.worker USING (worker_id) WHERE job_key = 'l'}, 'running third'),
+ok($hipq->wait_until(q{SELECT is_accepted, attempt, worker FROM hipq.running_detail
+		WHERE job_key = 'l'}, 'f|1|third'),
 	'a job of enqueue_unique() goes to its worker');
 $hipq->sql("SELECT hipq.cancel($keyed)");
 
@@ -245,8 +274,8 @@ is($hipq->sql("SELECT queue_id, worker FROM hipq.aimed_job WHERE job_id = $movin
 	'a job that moves to another queue keeps its worker');
 $hipq->sql_as('app', q{SELECT hipq.register_worker('any', '{app.next}', '{send}')});
 my $mover = $hipq->sql_as('app', q{SELECT hipq.register_worker('mover', '{app.next}', '{send}')});
-ok($hipq->wait_until("SELECT state || ' ' || worker_id FROM hipq.app_next WHERE id = $moving",
-		"running $mover"), 'a moved job goes to its worker');
+ok($hipq->wait_until("SELECT is_accepted, attempt, worker_id FROM hipq.running_detail
+		WHERE id = $moving", "f|1|$mover"), 'a moved job goes to its worker');
 
 # ---- a restored dump
 my $dumped = aimed('restored');
@@ -259,8 +288,8 @@ $node->safe_psql('copy', 'SELECT hipq.release_hold()');
 $node->safe_psql('copy',
 	q{SET SESSION AUTHORIZATION app; SELECT hipq.register_worker('bystander', '{app.out}', '{send}',
 	capacity => 10); SELECT hipq.register_worker('restored', '{app.out}', '{send}')});
-ok($node->poll_query_until('copy', "SELECT job.state = 'running' AND worker.name = 'restored'
-		FROM hipq.app_out AS job JOIN hipq.worker USING (worker_id) WHERE id = $dumped"),
+ok($node->poll_query_until('copy', "SELECT NOT is_accepted AND worker = 'restored'
+		FROM hipq.running_detail WHERE id = $dumped"),
 	'a restored aimed job goes to its worker');
 $hipq->sql("SELECT hipq.cancel($dumped)");
 
@@ -271,7 +300,7 @@ $hipq->sql("SELECT hipq.cancel($dumped)");
 	is($hipq->sql("SELECT count(*) FROM hipq.app_out WHERE id = $prepared"), 0,
 		'a job of a prepared transaction is invisible');
 	$hipq->sql(q{COMMIT PREPARED 'aimed'});
-	is_given($prepared, 'running 1 third',
+	is_given($prepared, 'offered 1 third',
 		'a job of a prepared transaction goes to its worker after COMMIT PREPARED');
 	$hipq->sql("SELECT hipq.cancel($prepared)");
 }
@@ -302,9 +331,9 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.app_out WHERE job_type IN ('inside', '
 $hipq->sql(q{SELECT count(hipq.enqueue('send', queue => 'app.out', worker => 'none ' || n % 100))
 	FROM generate_series(1, 5000) AS n});
 my $start = time;
-is_given(aimed('third'), 'running 1 third',
+is_given(aimed('third'), 'offered 1 third',
 	'a job for a present worker is given beside 5,000 for absent ones');
-is_given($hipq->enqueue('send', q{queue => 'app.out'}), 'running 1 third',
+is_given($hipq->enqueue('send', q{queue => 'app.out'}), 'offered 1 third',
 	'a job for any worker is given beside 5,000 for absent ones');
 $hipq->in_time(time - $start, 5, 'jobs are given within 5 s beside 5,000 for absent workers');
 

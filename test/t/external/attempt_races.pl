@@ -1,13 +1,14 @@
-# Two events that may end an attempt of an external worker end it as a model predicts, in any order.
-# Events are calls of the worker, calls of operators, the end of the time to accept the job, the
-# timeout, and the silence and loss of the worker. For each pair the model predicts the results of
-# both calls, whether the second call waits, the row, how often and by which event the attempt
-# ended, and the counts in shared memory.
+# Two events that may end an offer to an external worker, or an attempt that it has accepted, end it
+# as a model predicts, in any order. Events are calls of the worker, calls of operators, the end of
+# the time to accept the job, the timeout, and the silence and loss of the worker. For each pair the
+# model predicts the results of both calls, whether the second call waits, the row, the offer, how
+# often and by which event the attempt ended, and the counts in shared memory.
 #
-# The model has rules for one event after the other, and one rule for two at the same time: a call
-# that meets a locked row waits for the end of the other transaction, or skips the row as if it did
-# not exist. Many pairs run at the same time, each with its own job and worker.
-# isolation/specs/external_attempt.spec shows one pair of each kind to readers.
+# The model has rules for one event after the other, and for two at the same time: a call that meets
+# a locked row waits for the end of the other transaction, or skips the row as if it did not exist;
+# a call about an attempt that is not accepted yet waits for nothing. Many pairs run at the same
+# time, each with its own job and worker. isolation/specs/external_attempt.spec shows one pair of
+# each kind to readers.
 use strict;
 use warnings;
 use HipqCluster;
@@ -29,11 +30,19 @@ my $most_jobs = 2 * $pairs;
 
 # ---- the model
 
-# Returns the state of a new attempt: of its job, of its worker, and the reasons for which it ended.
-sub new_attempt
+# Returns the state of a job that a worker is offered: of its row, of the offer, of the worker, and
+# the reasons for which attempts ended.
+sub new_offer
 {
-	return { state => 'running', attempt => 1, retries => 0, reason => 'NONE', is_accepted => 0,
-		has_more_time => 0, worker => 'here', ends => [] };
+	return { state => 'initial', attempt => 0, retries => 0, reason => 'NONE', is_offered => 1,
+		is_accepted => 0, has_more_time => 0, worker => 'here', ends => [] };
+}
+
+sub accept_it
+{
+	my ($attempt) = @_;
+	@$attempt{qw(state attempt is_offered is_accepted)} = ('running', 1, 0, 1);
+	return 1;
 }
 
 sub copy { my ($attempt) = @_; return { %$attempt, ends => [ @{ $attempt->{ends} } ] }; }
@@ -42,6 +51,7 @@ sub end_it
 {
 	my ($attempt, $state, $reason, $charge) = @_;
 	$attempt->{state} = $state;
+	$attempt->{is_offered} = 0;
 	$attempt->{reason} = $reason eq 'succeeded' ? 'NONE' : $reason;
 	$attempt->{retries} += $charge;
 	push @{ $attempt->{ends} }, $reason;
@@ -49,16 +59,23 @@ sub end_it
 }
 
 my $over = 'HQ003 attempt 1 of job <id> is over';
+my $not_accepted = '55000 job <id> has not been accepted';
 
 # The calls of a worker about an attempt that runs.
 my %answers = (
 	complete => sub { end_it($_[0], 'final', 'succeeded', 0); return 'done'; },
 	fail => sub { end_it($_[0], 'retry', 'transient_error', 1); return 'retry'; },
 	release => sub { end_it($_[0], 'retry', 'released', 0); return 'done'; },
-	extend => sub { return '55000 job <id> has not been accepted'
-			unless $_[0]{is_accepted}; $_[0]{has_more_time} = 1; return 'true'; });
+	extend => sub { $_[0]{has_more_time} = 1; return 'true'; });
 
-# The scheduler may have forgotten the worker of an attempt that has ended.
+sub answer_to
+{
+	my ($call, $attempt) = @_;
+	return $answers{$call}->($attempt) if $attempt->{state} eq 'running';
+	return $attempt->{is_offered} ? $not_accepted : $over;
+}
+
+# The scheduler may have forgotten a worker that has ended, if no attempt of it runs.
 sub of_ended
 {
 	my ($attempt, $answer) = @_;
@@ -67,13 +84,11 @@ sub of_ended
 }
 
 my %calls = (
-	(map { my $answer = $answers{$_}; ($_ => sub { return
-			$_[0]{state} eq 'running' ? $answer->($_[0]) : $over; }) } keys %answers),
+	(map { my $call = $_; ($call => sub { return answer_to($call, $_[0]); }) } keys %answers),
 	claim => sub {
 		my ($attempt) = @_;
 		return of_ended($attempt, '55000 worker <id> has ended') if $attempt->{worker} eq 'ended';
-		return 0 if $attempt->{state} ne 'running' || $attempt->{is_accepted};
-		return $attempt->{is_accepted} = 1;
+		return $attempt->{is_offered} ? accept_it($attempt) : 0;
 	},
 	cancel => sub {
 		my ($attempt) = @_;
@@ -108,29 +123,60 @@ my %sweeps = (
 	loss => { type => 't', timeout => $long, moves => $later });
 my %without = (type => 't', timeout => $long, moves => 0);
 
-# The scheduler takes back jobs that are overdue.
+# The scheduler takes back offers. One that was not accepted in time counts as an attempt, which is
+# charged; the others leave no trace. If another session holds the row of an overdue job, the offer
+# ends without a trace, too, and the worker gets a new one, unless it is silent.
+sub settle_offer
+{
+	my ($attempt, $sweep, $moves, $is_held) = @_;
+	if ($moves && $sweep->{type} eq 's' && !$attempt->{is_offered_anew})
+	{
+		return expire_it($attempt) unless $is_held;
+		$attempt->{is_offered_anew} = 1;
+	}
+	$attempt->{is_offered} = 0 if $attempt->{worker} ne 'here' || $moves == $much_later;
+	return;
+}
+
+sub expire_it
+{
+	my ($attempt) = @_;
+	end_it($attempt, 'retry', 'queue_timeout', 1);
+	$attempt->{attempt} = 1;
+	return;
+}
+
+# The scheduler takes back what is overdue. $is_held: another session holds the row.
 sub settle
 {
-	my ($attempt, $sweep, $moves) = @_;
+	my ($attempt, $sweep, $moves, $is_held) = @_;
+	return settle_offer($attempt, $sweep, $moves, $is_held) if $attempt->{is_offered};
 	return if $attempt->{state} ne 'running';
-	my $worker = $attempt->{worker};
-	my $charge = $attempt->{is_accepted};
-	if ($moves && $sweep->{type} eq 's' && !$attempt->{is_accepted})
-	{
-		end_it($attempt, 'retry', 'queue_timeout', 1);
-	}
-	elsif ($moves && $sweep->{timeout} == $short && $attempt->{is_accepted}
-		&& !$attempt->{has_more_time})
+	if ($moves && $sweep->{timeout} == $short && !$attempt->{has_more_time})
 	{
 		end_it($attempt, 'retry', 'timeout', 1);
 	}
-	elsif ($worker ne 'here' && !$attempt->{is_accepted})
-	{
-		end_it($attempt, 'retry', 'released', 0);
-	}
-	elsif ($worker eq 'ended' && $moves) { end_it($attempt, 'retry', 'worker_lost', $charge); }
-	elsif ($moves == $much_later) { end_it($attempt, 'retry', 'worker_heartbeat_stale', $charge); }
+	elsif ($attempt->{worker} eq 'ended' && $moves) { end_it($attempt, 'retry', 'worker_lost', 1); }
+	elsif ($moves == $much_later) { end_it($attempt, 'retry', 'worker_heartbeat_stale', 1); }
 	return;
+}
+
+# The scheduler leaves an offer alone while a transaction accepts it. If it has two reasons to take
+# the job after that, because the worker is also silent, the one that it sees first is the reason.
+sub other_end_of
+{
+	my ($race, $start) = @_;
+	my ($first, $sweep) = @$race{qw(first sweep)};
+	return if !$start->{is_offered} || $first ne 'claim' || defined $race->{second}
+		|| $sweep->{moves} != $much_later;
+	my $other = copy($start);
+	if ($race->{end} eq 'COMMIT')
+	{
+		accept_it($other);
+		end_it($other, 'retry', 'worker_heartbeat_stale', 1);
+	}
+	$other->{is_offered} = 0;
+	return $other;
 }
 
 # Predicts a race in which the second call comes before the first one commits.
@@ -146,11 +192,18 @@ sub predict_race
 	my $attempt;
 	if (!defined $second)
 	{
-		# The scheduler takes the job at once, or when its row is unlocked.
+		# The scheduler takes the job at once, or when its row is unlocked. It leaves an offer alone
+		# while a transaction accepts it.
 		$attempt = copy($holds_row ? $becomes : $start);
 		$attempt->{worker} = 'ended' if $race->{loses};
-		settle($attempt, $sweep, $sweep->{moves});
+		settle($attempt, $sweep, $sweep->{moves}, $holds_row && $race->{first} ne 'claim');
 		$attempt->{worker} = $becomes->{worker} unless $race->{loses};
+	}
+	elsif ($start->{is_offered} && $answers{$second})
+	{
+		# The row that the call sees does not run, so the call does not wait for it.
+		$attempt = copy($becomes);
+		$race->{expects_two} = $not_accepted;
 	}
 	elsif ($holds_row || $is_of_worker{$second})
 	{
@@ -169,6 +222,7 @@ sub predict_race
 	}
 	settle($attempt, $sweep, !defined $second || $race->{moves_at_end} ? $sweep->{moves} : 0);
 	$race->{expected} = $attempt;
+	$race->{or_expected} = other_end_of($race, $start);
 	return;
 }
 
@@ -189,22 +243,33 @@ sub predict_sequence
 	return;
 }
 
-# Returns the visible state of an attempt, in the format of observe().
+# Returns the visible state of an attempt, in the format of observe(). The offer has the number that
+# the attempt will have.
 sub sight_of
 {
 	my ($attempt) = @_;
 	my $runs = $attempt->{state} eq 'running';
 	return join ' ', @$attempt{qw(state attempt retries reason)}, $attempt->{is_accepted}
-		? 'accepted' : 'given', $runs && $attempt->{has_more_time} ? 'longer' : 'plain',
-	  !$runs ? 'none' : $attempt->{is_accepted} ? 'running' : 'waiting', join(',',
+		? 'accepted' : 'unaccepted', $runs && $attempt->{has_more_time} ? 'longer' : 'plain',
+	  $runs ? 'runs:1' : $attempt->{is_offered} ? 'offer:1' : 'none', join(',',
 	  	sort @{ $attempt->{ends} }) || 'none';
+}
+
+# $which: "expected" and the like. Returns a pattern of the possible states.
+sub sights_of
+{
+	my ($race, $which) = @_;
+	my @possible = ($race->{$which});
+	push @possible, $race->{or_expected} if $which eq 'expected' && $race->{or_expected};
+	my $either = join '|', map { quotemeta sight_of($_) } @possible;
+	return qr/(?:$either)/;
 }
 
 # ---- the queue and its jobs
 
 $hipq->sql(<<"SQL");
 SELECT hipq.create_queue('race.ext', max_timeout => 1000000, history => 'all',
-    throttle_limit => 1000);
+    throttle_limit => 1000, worker_wait_ttl => 0);
 SELECT hipq.register_job_type('race.ext', kind || n, handler_kind => 'notify', max_retries => 5,
     retry_base => '10000 days', retry_max => '10000 days', queue_ttl => ttl)
 FROM generate_series(0, $most_jobs) AS n,
@@ -213,11 +278,13 @@ CREATE TABLE racer (n integer, batch integer, worker bigint, job bigint);
 CREATE VIEW sight AS
 SELECT racer.batch, racer.n,
        concat_ws(' ', job.state, job.attempt, job.retry_count, job.retry_reason,
-                 CASE WHEN job.accepted_time < '9998-01-01' THEN 'accepted' ELSE 'given' END,
+                 CASE WHEN job.accepted_time < '9998-01-01' THEN 'accepted'
+                      ELSE 'unaccepted' END,
                  CASE WHEN job.state = 'running' AND job.deadline > hipq.now() + interval '12 hours'
                       THEN 'longer' ELSE 'plain' END,
-                 CASE WHEN memory.is_accepted THEN 'running'
-                      WHEN memory.is_accepted IS NOT NULL THEN 'waiting' ELSE 'none' END,
+                 CASE WHEN memory.is_accepted THEN 'runs:' || memory.attempt
+                      WHEN memory.is_accepted IS NOT NULL THEN 'offer:' || memory.attempt
+                      ELSE 'none' END,
                  coalesce((
                      SELECT string_agg(attempt.reason, ',' ORDER BY attempt.reason COLLATE "C")
                      FROM hipq.attempt AS attempt WHERE attempt.job_id = job.id), 'none')) AS seen,
@@ -259,7 +326,8 @@ sub faults_of
 	$compare->('the second call waits', $race->{waited} ? 'yes' : 'no',
 		$race->{expects_wait} ? 'yes' : 'no') if defined $race->{second};
 	my ($sight, $counts_fit) = split /\|/, $seen;
-	$compare->('the attempt is then', $sight, sight_of($race->{expected}));
+	$compare->('the attempt is then', $sight, $race->{or_expected} ? sights_of($race, 'expected')
+		: sight_of($race->{expected}));
 	$compare->('the counts of the worker are right', $counts_fit // 't', 't');
 	return @faults;
 }
@@ -270,7 +338,7 @@ sub wait_for
 {
 	my ($which, @batch) = @_;
 	my $is_so = sub { my $seen = observe(); return !grep { ($seen->{ $_->{n} }
-			// '') !~ /^\Q@{[ sight_of($_->{$which}) ]}\E(?:\|t)?$/ } @batch; };
+			// '') !~ /^${\ sights_of($_, $which)}(?:\|t)?$/ } @batch; };
 	$hipq->poll('', sub { $_[0] }, 30, sub { return (0, $is_so->(), ''); });
 	return;
 }
@@ -290,7 +358,8 @@ sub statement
 }
 
 # Gives each race its own job and worker. Two witnesses, number 0 and the last one, also have a job
-# and a worker, and a short time to be accepted.
+# and a worker: the first one has a short time to accept its job; the last one has accepted it, and
+# has a short time to end it.
 sub prepare
 {
 	my ($sweep, @batch) = @_;
@@ -298,15 +367,16 @@ sub prepare
 	my $last = @batch + 1;
 	my $n = 0;
 	$_->{n} = ++$n foreach @batch;
-	my $type = sub { return "CASE WHEN $_[0] IN (0, $last) THEN 's' ELSE
+	my $type = sub { return "CASE $_[0] WHEN 0 THEN 's' WHEN $last THEN 't' ELSE
 		'$sweep->{type}' END || $_[0]"; };
 	$races->ask("INSERT INTO racer (n, batch, worker)
 		SELECT n, $batch, hipq.register_worker('w' || n, ARRAY['race.ext'],
 		ARRAY[${\ $type->('n')}], take_over => true) FROM generate_series(0, $last) AS n");
 	$races->ask("UPDATE racer SET job = hipq.enqueue(${\ $type->('n')}, queue => 'race.ext',
-		timeout => $sweep->{timeout}) WHERE batch = $batch");
-	foreach my $race (@batch) { $race->{start} = new_attempt(); }
-	wait_for('start', @batch, map { { n => $_, start => new_attempt() } } 0, $last);
+		timeout => CASE n WHEN $last THEN $short ELSE $sweep->{timeout} END)
+		WHERE batch = $batch");
+	foreach my $race (@batch) { $race->{start} = new_offer(); }
+	wait_for('start', @batch, map { { n => $_, start => new_offer() } } 0, $last);
 	my %ids = map { split /\|/, $_, 2 } split /\n/,
 		$races->ask("SELECT n, job || ' ' || worker FROM racer WHERE batch = $batch");
 	foreach my $race (@batch)
@@ -315,10 +385,12 @@ sub prepare
 		$race->{one} = defined $race->{first} ? statement($race->{first}, $job, $worker) : undef;
 		$race->{two} = defined $race->{second} ? statement($race->{second}, $job, $worker) : undef;
 		next unless $race->{accepts};
-		$race->{start}{is_accepted} = 1;
+		accept_it($race->{start});
 		my $accepted = $races->ask(statement('claim', $job, $worker));
 		push @{ $race->{trouble} }, "not accepted: $accepted" if $accepted ne '1';
 	}
+	my ($job, $worker) = split / /, $ids{$last};
+	$races->ask(statement('claim', $job, $worker)) eq '1' or die 'the witness accepts no job';
 	return;
 }
 
@@ -333,16 +405,9 @@ sub sweep
 		if $sweep == $sweeps{loss};
 	$races->ask("ALTER SYSTEM SET hipq.clock_offset = ${\ ($clock += $sweep->{moves})}");
 	$races->ask('SELECT pg_reload_conf()');
-	wait_for_witness(0);
-	return;
-}
-
-sub wait_for_witness
-{
-	my ($n) = @_;
-	my $witness = new_attempt();
-	end_it($witness, 'retry', 'queue_timeout', 1);
-	wait_for('expected', { n => $n, expected => $witness });
+	my $witness = new_offer();
+	expire_it($witness);
+	wait_for('expected', { n => 0, expected => $witness });
 	return;
 }
 
@@ -357,7 +422,10 @@ sub sweep_while_held
 		WHERE id = (SELECT job FROM racer WHERE batch = $batch AND n = $last) FOR UPDATE) AS held");
 	$races->hold(\@batch, between => sub { sweep($sweep) });
 	HipqRaces::ask_in($keeper, 'COMMIT');
-	wait_for_witness($last);
+	my $witness = new_offer();
+	accept_it($witness);
+	end_it($witness, 'retry', 'timeout', 1);
+	wait_for('expected', { n => $last, expected => $witness });
 	return;
 }
 
@@ -385,9 +453,10 @@ sub look_at
 		FOR UPDATE SKIP LOCKED) AS free) FROM racer WHERE batch = $batch");
 	$none->('locks of sessions',
 		'SELECT count(*) FROM pg_locks WHERE pid IN (' . join(',', $races->pids) . ')');
-	$none->('capacity without running jobs',
+	$none->('capacity without running or offered jobs',
 		q{SELECT coalesce((SELECT sum(jobs) FROM hipq._limiters() WHERE job_type IS NULL),
-		0) - (SELECT count(*) FROM hipq.race_ext_live WHERE state = 'running')});
+		0) - (SELECT count(*) FROM hipq.race_ext_live WHERE state = 'running' OR id IN (
+		SELECT job_id FROM hipq._running_jobs() WHERE NOT is_accepted))});
 	return @faults;
 }
 
@@ -450,9 +519,11 @@ sub check_checker
 {
 	my %race = (n => 1, name => 'sample', first => 'complete', second => 'fail', end => 'COMMIT',
 		sweep => \%without);
-	predict_race(\%race, new_attempt());
+	my $start = new_offer();
+	accept_it($start);
+	predict_race(\%race, $start);
 	my %right = (told_one => 'done', told_two => $over, waited => 1,
-		seen => 'final 1 0 NONE given plain none succeeded|t');
+		seen => 'final 1 0 NONE accepted plain none succeeded|t');
 	my $faults = sub { my %found = (%right, @_); my $seen = delete $found{seen};
 		return scalar faults_of({ %race, %found }, $seen); };
 	is($faults->(), 0, 'the checker finds no fault in a right history');
@@ -463,16 +534,18 @@ sub check_checker
 			told_two => '55000 job <id> has not been accepted' ],
 			[ 'the second call does not wait', waited => 0 ],
 		[ 'both calls have ended the attempt',
-			seen => 'final 1 0 NONE given plain none succeeded,transient_error|t' ],
-			[ 'no call has ended the attempt', seen => 'final 1 0 NONE given plain none none|t' ],
+			seen => 'final 1 0 NONE accepted plain none succeeded,transient_error|t' ],
+		[ 'no call has ended the attempt', seen => 'final 1 0 NONE accepted plain none none|t' ],
 		[ 'the row shows the second call',
-			seen => 'retry 1 1 transient_error given plain none succeeded|t' ],
-			[ 'the job still runs', seen => 'running 1 0 NONE given plain none succeeded|t' ],
-		[ 'a retry is charged', seen => 'final 1 1 NONE given plain none succeeded|t' ],
+			seen => 'retry 1 1 transient_error accepted plain none succeeded|t' ],
+			[ 'the job still runs', seen => 'running 1 0 NONE accepted plain none succeeded|t' ],
+		[ 'a retry is charged', seen => 'final 1 1 NONE accepted plain none succeeded|t' ],
 		[ 'shared memory has the ended attempt',
-			seen => 'final 1 0 NONE given plain waiting succeeded|t' ],
+			seen => 'final 1 0 NONE accepted plain runs:1 succeeded|t' ],
+		[ 'the worker is offered the ended job',
+			seen => 'final 1 0 NONE accepted plain offer:1 succeeded|t' ],
 		[ 'the worker counts the ended attempt',
-			seen => 'final 1 0 NONE given plain none succeeded|f' ]);
+			seen => 'final 1 0 NONE accepted plain none succeeded|f' ]);
 	foreach my $wrong (@wrong)
 	{
 		my ($what, @found) = @$wrong;
@@ -498,7 +571,7 @@ foreach my $has_loss (0, 1)
 			{
 				foreach my $end ('COMMIT', 'ROLLBACK', undef)
 				{
-					my $name = join ' ', $accepts ? 'accepted' : 'given', $first, $second,
+					my $name = join ' ', $accepts ? 'accepted' : 'offered', $first, $second,
 						$end // 'one after the other';
 					push @all, { name => $name, accepts => $accepts,
 						first => $first, second => $second, end => $end, sweep => \%sweep,
@@ -517,7 +590,7 @@ foreach my $kind (sort keys %sweeps)
 	my (@at_once, @after);
 	foreach my $accepts (0, 1)
 	{
-		my $start = $accepts ? 'accepted' : 'given';
+		my $start = $accepts ? 'accepted' : 'offered';
 		foreach my $call (@calls)
 		{
 			push @after, { %shared, name => "$start $kind $call", accepts => $accepts,
@@ -537,7 +610,7 @@ note "$count races";
 is($hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), $launcher,
 	'the server has not restarted');
 unlike(slurp_file($hipq->node->logfile),
-	qr/PANIC:|TRAP:|leaked|terminated by signal|exited with exit code [1-9]|cannot rescue job|cannot give job|dropped a dispatch|is not there any more|cursor miss/,
+	qr/PANIC:|TRAP:|leaked|terminated by signal|exited with exit code [1-9]|cannot rescue job|cannot give job|is not there any more|cursor miss/,
 	'the log has nothing alarming');
 $races->quit;
 done_testing();

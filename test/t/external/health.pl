@@ -30,8 +30,13 @@ sub later { $clock += $_[0]; return $hipq->set('hipq.clock_offset' => $clock); }
 sub is_row
 {
 	my ($job, $expected, $what) = @_;
-	my $row = "SELECT concat_ws(' ', state, attempt, name, retry_count)"
-	  . " FROM hipq.app_out LEFT JOIN hipq.worker USING (worker_id) WHERE id = $job";
+	# an offer is in shared memory alone
+	my $row = "SELECT concat_ws(' ', CASE WHEN is_accepted THEN 'accepted'
+			WHEN is_accepted IS NOT NULL THEN 'offered' ELSE state::text END,
+			coalesce(running.attempt, job.attempt), coalesce(running.worker, worker.name),
+			retry_count)
+		FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id)
+		LEFT JOIN hipq.running_detail AS running USING (id) WHERE id = $job";
 	return ok($hipq->wait_until($row, $expected), $what);
 }
 
@@ -48,7 +53,7 @@ my $blameless = register('blameless');
 foreach (1 .. 12)
 {
 	my $bad = $hipq->enqueue('send');
-	is_row($bad, 'running 1 blameless 0', 'a job is given to a healthy worker');
+	is_row($bad, 'offered 1 blameless 0', 'a job is given to a healthy worker');
 	is(fail_job($blameless, $bad, 1, ', retriable => false'), 'final',
 		'fail(retriable => false) makes the job final');
 }
@@ -108,7 +113,7 @@ like($hipq->why($aimed),
 	'why() names the cause and the next trial of the worker of an aimed job');
 $hipq->sql("SELECT hipq.cancel($aimed)");
 later(71);
-is_row($job, 'running 1 sick 0',
+is_row($job, 'offered 1 sick 0',
 	'an unhealthy worker gets a trial unless it reports itself as unhealthy');
 is(fail_job($sick, $job, 1), 'retry', 'a failed trial is not final');
 is_row($job, 'retry 1 sick 0', 'a failed trial is not charged');
@@ -116,14 +121,14 @@ is( $hipq->sql("SELECT reason, detail FROM hipq.attempts_detail WHERE job_id = $
 	'transient_error|It was a trial of an unhealthy worker, and is not charged.',
 	'the history says that the attempt was a trial');
 my $able = register('able');
-is_row($job, 'running 2 able 0', 'another worker gets the job of a failed trial at once');
+is_row($job, 'offered 2 able 0', 'another worker gets the job of a failed trial at once');
 is(fail_job($able, $job, 2), 'final', 'a failure of a healthy worker is charged');
 $hipq->sql_as('app', "SELECT hipq.deregister_worker($able)");
 
 alter_type('queue_ttl => 10');
 $job = $hipq->enqueue('send');
 later(71);
-is_row($job, 'running 1 sick 0', 'an unhealthy worker gets a second trial');
+is_row($job, 'offered 1 sick 0', 'an unhealthy worker gets a second trial');
 later(11);
 is_row($job, 'retry 1 sick 0', 'a trial that is not accepted in time is not charged');
 is($hipq->attempts($job), '1 queue_timeout', 'the history shows the trial that was not accepted');
@@ -132,13 +137,13 @@ $hipq->sql("SELECT hipq.cancel($job)");
 alter_type(q{queue_ttl => 600, do_not_retry_on => '{transient_error}'});
 $job = $hipq->enqueue('send');
 later(71);
-is_row($job, 'running 1 sick 0', 'a trial can be of a type that does not retry its failures');
+is_row($job, 'offered 1 sick 0', 'a trial can be of a type that does not retry its failures');
 is(fail_job($sick, $job, 1), 'final', 'a trial is final if its type does not retry the failure');
 alter_type(q{do_not_retry_on => '{}'});
 
 $job = $hipq->enqueue('send');
 later(71);
-is_row($job, 'running 1 sick 0', 'an unhealthy worker gets a fourth trial');
+is_row($job, 'offered 1 sick 0', 'an unhealthy worker gets a fourth trial');
 is(fail_job($sick, $job, 1, ', retriable => false'), 'final',
 	'a trial is final if the worker calls the failure final');
 

@@ -37,7 +37,8 @@ sub make_load
 			retry_base => '10 ms', retry_multiplier => 1, default_timeout => 2);
 		CREATE TABLE sent (id bigint);
 		CREATE TABLE said (id bigint, attempt integer, what text);
-		GRANT ALL ON sent, said TO app;
+		CREATE TABLE accepted (id bigint, attempt integer);
+		GRANT ALL ON sent, said, accepted TO app;
 
 		CREATE PROCEDURE send(jobs integer) LANGUAGE plpgsql AS $$
 		BEGIN
@@ -88,8 +89,16 @@ sub make_load
 						take_over => true);
 				COMMIT;
 				FOR i IN 1 .. 200 LOOP
+					IF random() < 0.1 AND NOT steady THEN
+						BEGIN
+							PERFORM hipq.claim(worker, 1 + (random() * 5)::integer);
+							RAISE 'not now';
+						EXCEPTION WHEN raise_exception THEN NULL;
+						END;
+					END IF;
 					SELECT array_agg(claimed.id), array_agg(claimed.attempt) INTO jobs, attempts
 						FROM hipq.claim(worker, 1 + (random() * 5)::integer, '50 ms') AS claimed;
+					INSERT INTO accepted SELECT * FROM unnest(jobs, attempts);
 					IF random() < 0.02 AND NOT steady THEN ROLLBACK; CONTINUE; END IF;
 					COMMIT;
 					FOR n IN 1 .. coalesce(cardinality(jobs), 0) LOOP
@@ -139,6 +148,9 @@ sub disturb
 			q{SELECT hipq.pause('load.out'); SELECT pg_sleep(0.2); SELECT hipq.resume('load.out')},
 		"INSERT INTO said SELECT id, NULL, 'cancel' FROM $some AS job WHERE hipq.cancel(id)",
 			"SELECT hipq.fail_job(id, 'by hand') FROM $some AS job",
+		"SELECT hipq.reschedule(id, hipq.now() + interval '100 ms') FROM $some AS job",
+		"UPDATE hipq.load_out SET throttle_factor = 2
+			WHERE state IN ('initial', 'retry') AND id = $some",
 		q{SELECT hipq.alter_job_type('load.out', 'a', queue_ttl => 1 + (random() * 2)::integer)},
 		q{SELECT hipq.alter_queue('load.out', throttle_limit => 10 + (random() * 30)::integer)},
 		q{SELECT hipq.drain_worker(worker_id) FROM hipq.workers_detail ORDER BY random() LIMIT 1},
@@ -174,6 +186,18 @@ sub check
 	$none->('the history has each released attempt',
 		q{SELECT id, attempt FROM said WHERE what = 'release'
 		EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'released'});
+	$none->('a worker released each attempt with reason released',
+		q{SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'released'
+		EXCEPT SELECT id, attempt FROM said WHERE what = 'release'});
+	$none->('no attempt was accepted twice',
+		'SELECT id, attempt FROM accepted GROUP BY id, attempt HAVING count(*) > 1');
+	$none->('each attempt of a worker was accepted, or was not accepted in time',
+		q{SELECT id, number FROM hipq.job, generate_series(1, attempt) AS number
+		WHERE job_type <> 'left' EXCEPT SELECT id, attempt FROM accepted
+		EXCEPT SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'queue_timeout'});
+	$none->('no attempt that was not accepted in time was accepted',
+		q{SELECT job_id, attempt FROM hipq.attempt WHERE reason = 'queue_timeout'
+		INTERSECT SELECT id, attempt FROM accepted});
 	# A job that ends while it waits has one more row, for its last attempt, whose start and end are
 	# the end of the job.
 	$none->('each attempt ends once', 'SELECT job_id, attempt FROM hipq.attempt

@@ -44,11 +44,15 @@ sub status
 	return $hipq->sql("SELECT status || ' ' || (health->>'status') FROM hipq.workers_detail
 		WHERE name = '$name'");
 }
+# A job that a worker has is "offered" or "accepted". Its row does not show an offer.
 sub row
 {
 	my ($job) = @_;
-	return "SELECT concat_ws(' ', state, attempt, worker.name) FROM hipq.app_out LEFT
-		JOIN hipq.worker USING (worker_id) WHERE id = $job";
+	return "SELECT coalesce((SELECT concat_ws(' ',
+			CASE WHEN is_accepted THEN 'accepted' ELSE 'offered' END, attempt, worker)
+			FROM hipq.running_detail WHERE id = $job),
+		(SELECT concat_ws(' ', job.state, job.attempt, worker.name)
+			FROM hipq.app_out AS job LEFT JOIN hipq.worker USING (worker_id) WHERE id = $job))";
 }
 sub is_row
 {
@@ -59,7 +63,7 @@ sub given
 {
 	my ($type, $name) = @_;
 	my $job = $hipq->enqueue($type);
-	is_row($job, "running 1 $name", "\"$name\" is given a job");
+	is_row($job, "offered 1 $name", "\"$name\" is given a job");
 	return $job;
 }
 # Moves the clock, and waits until the scheduler has checked all workers by it. A job that no worker
@@ -92,9 +96,8 @@ SKIP:
 	is(status('pooled'), 'active healthy', 'the pooler keeps the session of the worker open');
 	my $job = given('mail', 'pooled');
 	$hipq->set('hipq.clock_offset' => 32);
-	is_row($job, 'retry 1 pooled', 'a mute worker loses its job');
-	is(reasons($job), 'worker_heartbeat_stale',
-		'the attempt of a mute worker has reason worker_heartbeat_stale');
+	is_row($job, 'initial 0', 'a mute worker loses its job');
+	is(reasons($job), '', 'the offer to a mute worker was no attempt');
 	is($hipq->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $job"), 0,
 		'the job of a mute worker is not charged');
 	is(status('pooled'), 'inactive unhealthy', 'a mute worker is inactive and unhealthy');
@@ -103,10 +106,10 @@ SKIP:
 	like($hipq->why($job), qr/^worker: /, 'why() says that no healthy worker serves the job');
 	command_ok([ @psql, $register . 'false)' ],
 		"a worker of the mute worker's name registers without listen");
-	is_row($job, 'running 2 pooled',
+	is_row($job, 'offered 1 pooled',
 		"a worker registered without listen gets the mute worker's job");
 	my $id = $hipq->sql(q{SELECT worker_id FROM hipq.worker WHERE name = 'pooled'});
-	command_ok([ @psql, "SELECT hipq.complete(id, attempt) FROM hipq.claim($id)" ],
+	command_ok([ @psql, "SELECT hipq.complete(id, 1) FROM hipq.claim($id)" ],
 		'the worker registered without listen completes the job');
 	is($hipq->outcome($job), 'succeeded', 'the job of the mute worker succeeds');
 	is(scalar(() = slurp_file($hipq->node->logfile) =~ /external worker "pooled" does not answer/g),
@@ -124,16 +127,17 @@ my %job = map { $_ => given($_, $_) } qw(busy full);
 is(claim($worker{$_}), $job{$_}, "\"$_\" accepts its job") foreach qw(busy full);
 my %more = map { $_ => given($_, $_) } qw(busy full);
 $hipq->set('hipq.clock_offset' => 32);
-is_row($more{busy}, 'retry 1 busy', 'a worker that hangs loses the job for which it has room');
-is_row($job{busy}, 'running 1 busy', 'a worker that hangs keeps the job that it accepted');
-is_row($more{full}, 'running 1 full',
+is_row($more{busy}, 'initial 0', 'a worker that hangs loses the job for which it has room');
+is(reasons($more{busy}), '', 'the offer to a worker that hangs was no attempt');
+is_row($job{busy}, 'accepted 1 busy', 'a worker that hangs keeps the job that it accepted');
+is_row($more{full}, 'offered 1 full',
 	'a worker without room keeps the jobs that it has not accepted');
 is(status($_), $_ eq 'busy' ? 'inactive unhealthy' : 'active healthy',
 	"\"$_\" is unhealthy only if it hangs") foreach sort keys %worker;
 complete($worker{busy}, $job{busy});
 is($hipq->outcome($job{busy}), 'succeeded', 'a job that a worker accepted before it hung succeeds');
 is(status('busy'), 'active healthy', 'a worker that answers again is healthy');
-is_row($more{busy}, 'running 2 busy', 'a worker that answers again gets the job that it lost');
+is_row($more{busy}, 'offered 1 busy', 'a worker that answers again gets the job that it lost');
 complete($worker{full}, $job{full});
 is(claim($worker{full}), $more{full},
 	'a worker without room claims its next job after it has completed one');
@@ -144,12 +148,13 @@ my $late = given('idle', 'idle');
 ok($hipq->sql_as('app', "SELECT hipq.heartbeat($worker{idle}{id})"),
 	"a worker's heartbeat can come from another session");
 scheduler_looks_at(50);
-is_row($late, 'running 1 idle', 'a heartbeat restarts the time to answer');
+is_row($late, 'offered 1 idle', 'a heartbeat restarts the time to answer');
 $hipq->sql_as('app', "SELECT hipq.heartbeat($worker{idle}{id})");
 scheduler_looks_at(70);
-is_row($late, 'running 1 idle', 'each heartbeat restarts the time to answer');
+is_row($late, 'offered 1 idle', 'each heartbeat restarts the time to answer');
 $hipq->set('hipq.clock_offset' => 120);
-is_row($late, 'retry 1 idle', 'a worker without heartbeats loses its job after the time to answer');
+is_row($late, 'initial 0', 'a worker without heartbeats loses its job after the time to answer');
+is(reasons($late), '', 'the offer to a worker without heartbeats was no attempt');
 $_->{session}->quit foreach values %worker;
 
 done_testing();

@@ -107,4 +107,17 @@ foreach my $what ([ 'app.out', 'send' ], ['app.out'])
 	is($hipq->outcome($job), 'failed', "worker_wait_ttl ends after a pause of @$what");
 }
 
+# ---- a job that a worker is offered does not wait for a worker
+alter_type('queue_ttl => 86400');
+my $worker = $hipq->sql_as('app', q{SELECT hipq.register_worker('late', '{app.out}', '{send}')});
+my $offered = enqueue('send');
+my $is_offered = "SELECT count(*) FROM hipq.running_detail WHERE id = $offered AND NOT is_accepted";
+ok($hipq->wait_until($is_offered, 1), 'a worker is offered a job');
+$hipq->sql_as('app', qq(SELECT hipq.heartbeat($worker, '{"status": "unhealthy"}')));
+fails_after(60, 'beside a job that the only worker is offered');
+scheduler_looks();
+is($hipq->sql($is_offered), 1, 'a job that a worker is offered does not fail');
+is($hipq->sql_as('app', "SELECT id, attempt FROM hipq.claim($worker)"), "$offered|1",
+	'the worker accepts its job after worker_wait_ttl');
+
 done_testing;

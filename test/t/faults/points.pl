@@ -33,7 +33,7 @@ my %ways = (
 	(map { $_ => \&move_clock } qw(before-drop-leaf after-drop-leaf before-make-leaf
 			after-make-leaf after-prune)),
 	'after-take-back' => \&run_long_before_others,
-	(map { $_ => \&give_to_worker } qw(before-dispatch after-dispatch after-dispatch-commit)),
+	(map { $_ => \&give_to_worker } qw(before-dispatch before-offer after-offer)),
 	(map { $_ => \&start_scheduler } qw(scheduler-start before-start-scheduler
 			after-start-scheduler)),
 	'scheduler-leaves' => \&leave_nothing_to_do);
@@ -97,11 +97,11 @@ sub give_to_worker
 	return;
 }
 
-# Returns whether all jobs of give_to_worker() go to workers. No worker completes them.
+# Returns whether all jobs of give_to_worker() are offered to workers. No worker accepts them.
 sub are_given
 {
 	my $are_given = $hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs
-		WHERE state NOT IN ('running', 'final')}, 0, $limit);
+		WHERE state <> 'final' AND id NOT IN (SELECT id FROM hipq.running_detail)}, 0, $limit);
 	$hipq->try_sql(q{SELECT hipq.cancel_jobs('outside.jobs')});
 	return $are_given;
 }

@@ -238,7 +238,7 @@ is(answer(q{name, health, in_a_row, queue_depth, failure_rate, silent_for < '10 
 		'which workers are not healthy, and why'),
 	"w1|degraded|0|81||t\nw2|unhealthy|0|0||t\nw3|unhealthy|10|0||t\nw4|unhealthy|0|0|70.00|t",
 		"the manual's query of workers that are not healthy works");
-is(answer('*', 'active workers that may be given jobs, the best first'), 'w1|degraded|81',
+is(answer('*', 'active workers that may be offered jobs, the best first'), 'w1|degraded|81',
 	"the manual's query of workers that can be given jobs works");
 is(answer('*',
 		'how often workers fail: percent, on average over those that have had ten executions'),
@@ -376,7 +376,8 @@ is($hipq->sql(q{SELECT reason, retries, recoveries, retry_success_rate FROM hipq
 	'transient_error|5|5|100.00', 'jobs that were put back after a retry count for their error');
 $hipq->sql('SELECT hipq.stat_reset()');
 
-# ---- an attempt that no worker has accepted does not have a run time
+# ---- an attempt that no worker has accepted does not have a run time; an offer that a worker loses
+# is no attempt
 
 $hipq->create_queue('app.outside');
 $hipq->sql(q{
@@ -384,20 +385,21 @@ $hipq->sql(q{
 		queue_ttl => 1), hipq.register_worker('deaf', '{app.outside}', '{unheard}');
 	SELECT hipq.register_job_type('app.outside', 'alone', handler_kind => 'notify',
 		worker_wait_ttl => 1);
-	SELECT hipq.register_job_type('app.outside', 'given_back', handler_kind => 'notify'),
-		hipq.register_worker('idle', '{app.outside}', '{given_back}');
+	SELECT hipq.register_job_type('app.outside', 'offered', handler_kind => 'notify'),
+		hipq.register_worker('idle', '{app.outside}', '{offered}');
 	INSERT INTO hipq.app_outside (job_type, max_retries) VALUES ('unheard', 0), ('alone', 0)});
-my $back = $hipq->enqueue('given_back', q{queue => 'app.outside'});
-ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $back"),
-	'a worker gets a job that it gives back');
-$hipq->sql("SELECT hipq.release($back, 1, '1 h')");
+my $offered = $hipq->enqueue('offered', q{queue => 'app.outside'});
+my $is_offered = "SELECT count(*) FROM hipq.running_detail WHERE id = $offered";
+ok($hipq->wait_until($is_offered, 1), 'a worker is offered a job');
+$hipq->sql(q{SELECT hipq.drain_worker(worker_id) FROM hipq.workers WHERE name = 'idle'});
+ok($hipq->wait_until($is_offered, 0), 'a worker that drains is not offered the job any more');
 ok(wait_until_counted(2), 'jobs that no worker accepts fail');
 is($hipq->sql(q{SELECT reason FROM hipq.failure_statistics WHERE period = 'hour'
 		AND job_type IN ('unheard', 'alone') ORDER BY reason}), "queue_timeout\nworker_unavailable",
 	'jobs that no worker accepts have reasons for their failures');
 is(counted('sum(failed + put_back), count(run_p50)',
-		q{period = 'hour' AND queue = 'app.outside' AND job_type IS NOT NULL}), '3|0',
-	'attempts that no worker has accepted have no run times');
+		q{period = 'hour' AND queue = 'app.outside' AND job_type IS NOT NULL}), '2|0',
+	'attempts that no worker has accepted have no run times, and offers are not counted');
 $hipq->sql('SELECT hipq.stat_reset()');
 
 # ---- a job that an executor runs cannot be failed by hand

@@ -22,7 +22,7 @@ $hipq->sql("SELECT hipq.create_queue(queue_name(n), owner => 'app'),
 $hipq->create_queue('outside.jobs');
 $hipq->sql(q{SELECT hipq.register_job_type('outside.jobs', 'outside', handler_kind => 'notify',
 	queue_ttl => 1000)});
-$hipq->sql_as('app',
+my $worker = $hipq->sql_as('app',
 	q{SELECT hipq.register_worker('outside', '{outside.jobs}', '{outside}', capacity => 10)});
 my $without_leaves = q{SELECT count(*) FROM pg_class AS tree
 	WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'p' AND relname LIKE 'app\_q\_%\_final'
@@ -45,8 +45,8 @@ kill 'CONT', $scheduler;
 ok($points->wait_held('before-make-leaf'), 'the scheduler is about to make a leaf');
 $hipq->sql(q{SELECT hipq.enqueue('outside', queue => 'outside.jobs')});
 $points->reset;
-ok($hipq->wait_until(q{SELECT count(*) FROM hipq.outside_jobs WHERE state = 'running'}, 1),
-	'an external worker gets a job');
+is($hipq->sql_as('app', "SELECT count(*) FROM hipq.claim($worker, wait => '60 s')"), 1,
+	'an external worker is offered a job, and accepts it');
 ok($hipq->wait_until($without_leaves, 0), 'the scheduler makes the leaves of all queues');
 my $later = $hipq->sql(q{
 	SELECT count(*) FROM pg_class AS leaf JOIN pg_inherits ON inhrelid = leaf.oid

@@ -125,34 +125,99 @@ TEST(JobTable, HandsAnEntryOver)
     EXPECT_EQ(ids_of(memory.table, 2), (std::vector<std::int64_t>{4}));
 }
 
-TEST(JobTable, AgreesWithAMap)
+TEST(JobTable, HandsAnEntryBackAsTheEarliest)
+{
+    Memory memory(8, 2, 2);
+    for (std::int64_t id = 1; id <= 3; ++id)
+        memory.table.insert(job(id, 0));
+    memory.table.hand_over(memory.table.find(1, 1), 1);
+    memory.table.hand_back(memory.table.find(1, 1), 0);
+    EXPECT_EQ(memory.table.last_of(0), memory.table.find(1, 1));
+    EXPECT_EQ(ids_of(memory.table, 0), (std::vector<std::int64_t>{3, 2, 1}));
+    memory.table.hand_back(memory.table.find(1, 2), 1);
+    EXPECT_EQ(ids_of(memory.table, 1), (std::vector<std::int64_t>{2})) << "to one without entries";
+}
+
+TEST(JobTable, KnowsWithWhichLoadAJobIsCounted)
+{
+    Memory memory(8, 2, 1);
+    const std::int32_t entry = memory.table.insert(job(1, 0));
+    EXPECT_FALSE(memory.table.weighs(entry, {1, 7, 9})) << "it is not counted yet";
+    EXPECT_EQ(memory.table.key_of(entry), 0U);
+    memory.table.weigh(entry, {1, 7, 9});
+    EXPECT_TRUE(memory.table.weighs(entry, {1, 7, 9}));
+    EXPECT_EQ(memory.table.key_of(entry), 9U);
+    EXPECT_FALSE(memory.table.weighs(entry, {2, 7, 9})) << "another weight";
+    EXPECT_FALSE(memory.table.weighs(entry, {1, 7, 8})) << "another key";
+    memory.table.weigh(entry, {2, 7, 0});
+    EXPECT_TRUE(memory.table.weighs(entry, {2, 7, 0})) << "without a key";
+}
+
+namespace {
+
+// The jobs of each holder, the latest first.
+struct Lists {
+    std::array<std::vector<std::int64_t>, 5> of{};
+
+    void add(std::int64_t id, std::int32_t holder) { of[holder].insert(of[holder].begin(), id); }
+    void add_last(std::int64_t id, std::int32_t holder) { of[holder].push_back(id); }
+    bool remove(std::int64_t id)
+    {
+        return std::ranges::any_of(of, [&](auto &ids) { return std::erase(ids, id) > 0; });
+    }
+    std::size_t size() const
+    {
+        std::size_t count = 0;
+        for (const auto &ids : of)
+            count += ids.size();
+        return count;
+    }
+};
+
+std::vector<std::int64_t> ids_backwards(const JobTable &table, std::int32_t holder)
+{
+    std::vector<std::int64_t> ids;
+    for (std::int32_t entry = table.last_of(holder); entry != no_entry;
+         entry = table.previous_of(entry))
+        ids.insert(ids.begin(), table.at(entry).job_id);
+    return ids;
+}
+
+}  // namespace
+
+TEST(JobTable, AgreesWithLists)
 {
     std::mt19937 random(20261121);
     Memory memory(50, 16, 5);
-    std::map<std::int64_t, std::int32_t> model;  // job -> holder
+    Lists model;
     for (int step = 0; step < 20'000; ++step) {
         const std::int64_t id = static_cast<std::int64_t>(random() % 100);
         const auto holder = static_cast<std::int32_t>(random() % 5);
         const std::int32_t entry = memory.table.find(1, id);
-        ASSERT_EQ(entry != no_entry, model.contains(id));
-        if (entry != no_entry) {
-            ASSERT_EQ(memory.table.at(entry).holder, model[id]);
-            if (random() % 2 == 0) {
-                memory.table.hand_over(entry, holder);
-                model[id] = holder;
-            } else {
-                memory.table.erase(entry);
-                model.erase(id);
-            }
-        } else if (memory.table.insert(job(id, holder)) != no_entry) {
-            model[id] = holder;
-        } else {
-            ASSERT_EQ(model.size(), 50U);
+        ASSERT_EQ(entry != no_entry, model.remove(id));
+        switch (entry == no_entry ? 3 : random() % 3) {
+        case 0:
+            memory.table.hand_over(entry, holder);
+            model.add(id, holder);
+            break;
+        case 1:
+            memory.table.hand_back(entry, holder);
+            model.add_last(id, holder);
+            break;
+        case 2:
+            memory.table.erase(entry);
+            break;
+        default:
+            if (memory.table.insert(job(id, holder)) != no_entry)
+                model.add(id, holder);
+            else
+                ASSERT_EQ(model.size(), 50U);
         }
         ASSERT_EQ(memory.table.size(), model.size());
+        for (std::int32_t each = 0; each < 5; ++each) {
+            ASSERT_EQ(ids_of(memory.table, each), model.of[each]);
+            ASSERT_EQ(ids_backwards(memory.table, each), model.of[each]);
+            ASSERT_EQ(memory.table.count_of(each), std::ssize(model.of[each]));
+        }
     }
-    std::size_t linked = 0;
-    for (std::int32_t holder = 0; holder < 5; ++holder)
-        linked += ids_of(memory.table, holder).size();
-    EXPECT_EQ(linked, model.size());
 }
