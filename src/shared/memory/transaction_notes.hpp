@@ -16,6 +16,11 @@ public:
     void add(const Note &note) { notes_.push_back({note, ::GetCurrentSubTransactionId()}); }
     bool empty() const { return notes_.empty(); }
     void forget() noexcept { notes_.clear(); }
+    template <class Predicate>
+    void forget_if(const Predicate &predicate) noexcept
+    {
+        std::erase_if(notes_, [&](const Noted &noted) { return predicate(noted.note); });
+    }
     // Makes room, so that the next `count` notes allocate nothing.
     void reserve(std::size_t count) { notes_.reserve(notes_.size() + count); }
     bool has_any_of(SubTransactionId id) const

@@ -104,6 +104,14 @@ core::JobEntry &make_offer(core::JobTable &table, std::int32_t entry, const NewO
     return job;
 }
 
+// What this transaction has given up may be another one's by its end.
+void forget_taken(std::span<const TakenOffer> offers)
+{
+    own_notes().taken.forget_if([&](const Taken &taken) {
+        return std::ranges::find(offers, taken.serial, &TakenOffer::serial) != offers.end();
+    });
+}
+
 TakenOffer take(core::JobTable &table, std::int32_t entry)
 {
     core::JobEntry &job = table[entry];
@@ -221,6 +229,7 @@ void give_back_offers(std::int64_t worker_id, std::span<const TakenOffer> offers
         for (std::size_t i = offers.size(); i-- > 0;)
             give_back(table, {worker_id, offers[i].id, offers[i].serial});
     });
+    forget_taken(offers);
 }
 
 void end_offers(std::int64_t worker_id, std::span<const TakenOffer> offers) noexcept
@@ -236,6 +245,7 @@ void end_offers(std::int64_t worker_id, std::span<const TakenOffer> offers) noex
             withdraw(table, entry);
         }
     });
+    forget_taken(offers);
     databases::ask_for_dispatch(MyDatabaseId);
 }
 
@@ -248,6 +258,7 @@ void put_off_offer(std::int64_t worker_id, const TakenOffer &offer, pg::Time unt
         note_given_back(worker_id);
         withdraw(table, entry, until);
     });
+    forget_taken({&offer, 1});
     databases::work_due(MyDatabaseId, until);
 }
 
