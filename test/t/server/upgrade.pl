@@ -81,9 +81,14 @@ my $outside = $hipq->enqueue('outside');
 is($hipq->outcome_of('pass'), 'succeeded', 'a job has succeeded before the upgrade');
 my $doomed = $hipq->enqueue('doomed');
 is($hipq->outcome($doomed), 'failed', 'a job has failed before the upgrade');
-my $worker = $hipq->sql(q{SELECT hipq.register_worker('one', '{app.main}', '{outside}')});
+my $worker = $hipq->sql(
+	q{SELECT hipq.register_worker('one', '{app.main}', '{outside}', capacity => 2)});
 is($hipq->sql("SELECT id FROM hipq.claim($worker, wait => 20)"), $outside,
 	'an external worker has a job before the upgrade');
+my $unaccepted = $hipq->enqueue('outside');
+ok($hipq->wait_until("SELECT state || ' ' || attempt || ' ' || worker_id
+		FROM hipq.app_main WHERE id = $unaccepted", "running 1 $worker"),
+	'the last release gives the worker another job, which it does not accept');
 $hipq->pid_of($running);
 ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $retrying", 'waiting'),
 	'a job waits for its retry before the upgrade');
@@ -146,6 +151,12 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.alerts WHERE alert LIKE '%duty%'}), 0,
 $hipq->sql("SELECT hipq.complete($outside, 1)");
 is($hipq->outcome($outside), 'succeeded',
 	'the external worker completes its job with the old extension');
+is($hipq->sql("SELECT concat_ws(' ', id, attempt, retry_count, retry_reason)
+		FROM hipq.claim($worker, wait => 20)"), "$unaccepted 2 0 released",
+	'the job that the worker had not accepted is offered again, and is not charged');
+$hipq->sql("SELECT hipq.complete($unaccepted, 2)");
+is($hipq->outcome($unaccepted), 'succeeded',
+	'the external worker completes a job that it accepts with the old extension');
 
 # ---- ALTER EXTENSION UPDATE, under load
 $hipq->sql('SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE');
