@@ -62,7 +62,7 @@ CREATE FUNCTION fail(key text, retriable boolean DEFAULT true) RETURNS text LANG
     SELECT pg_temp.try(
         format('SELECT hipq.fail(%s, %s, %L, %L)', id(key), attempt(key), 'no luck', retriable))
 $$;
--- The jobs of a worker: those that it is offered, and those that it runs.
+-- The offers of a worker, and the jobs that it runs.
 CREATE FUNCTION has(worker text) RETURNS text LANGUAGE sql SECURITY DEFINER AS $$
     SELECT format('%s offered, %s running', queue_depth, running_jobs)
     FROM hipq.workers_detail WHERE name = worker
@@ -156,7 +156,7 @@ SELECT hipq.complete_attempts(ARRAY[id('k5')], '{1}'),
        hipq.extend_attempts(ARRAY[id('k5')], '{1}', '1 h'),
        hipq.heartbeat_attempts(ARRAY[id('k5')], '{1}');
 SELECT shown('k5'), has('regress ext a');
--- jobs that a transaction has ended make room for those that it claims
+-- a transaction that ends jobs may claim others in their place
 SELECT offered('regress ext a', 3), complete('k2'), complete('k3'), claim('regress ext a', 2);
 SELECT has('regress ext a'), claim('regress ext a', 3), has('regress ext a');
 SELECT complete('k4'), complete('k5'), complete('k6'), has('regress ext a');

@@ -141,7 +141,7 @@ COMMENT ON COLUMN hipq.queue.weight
 COMMENT ON COLUMN hipq.queue.is_strict
     IS 'refuses jobs of unregistered types; NULL = as the instance says';
 COMMENT ON COLUMN hipq.queue.queue_ttl
-    IS 'seconds an external worker has to accept a job that it is offered; NULL = setting';
+    IS 'seconds an external worker has to accept a job offered to it; NULL = setting';
 COMMENT ON COLUMN hipq.queue.dead_letter_enabled
     IS 'whether failed jobs leave a dead letter; NULL = setting hipq.dead_letter_enabled';
 COMMENT ON COLUMN hipq.queue.dead_letter_retention
@@ -282,7 +282,7 @@ COMMENT ON COLUMN hipq.job_type.on_missing_handler
     IS 'what happens to a job whose handler does not exist: wait until it does, or fail with '
     'handler_not_found';
 COMMENT ON COLUMN hipq.job_type.queue_ttl
-    IS 'seconds an external worker has to accept a job that it is offered; NULL = the queue''s';
+    IS 'seconds an external worker has to accept a job offered to it; NULL = the queue''s';
 COMMENT ON COLUMN hipq.job_type.claim
     IS 'how jobs are taken: lock = by a row lock, in the transaction of the handler; record = '
     'state running is committed first; auto = lock for short jobs';

@@ -287,7 +287,7 @@ COMMENT ON COLUMN hipq.queues_detail.waiting_handler IS 'due jobs whose handler 
 COMMENT ON COLUMN hipq.queues_detail.waiting_throttle
     IS 'due jobs that a throttle limit keeps back';
 COMMENT ON COLUMN hipq.queues_detail.ready
-    IS 'due jobs that wait only for an executor, or for a worker that is offered them';
+    IS 'due jobs that wait only for an executor, or for a worker to accept them';
 COMMENT ON COLUMN hipq.queues_detail.oldest_due_time
     IS 'when the job that waits longest was due; NULL = none is due';
 COMMENT ON COLUMN hipq.queues_detail.retention
@@ -301,7 +301,7 @@ COMMENT ON COLUMN hipq.queues_detail.durability
     'ms later';
 COMMENT ON COLUMN hipq.queues_detail.is_strict IS 'refuses jobs of unregistered types';
 COMMENT ON COLUMN hipq.queues_detail.queue_ttl
-    IS 'seconds an external worker has to accept a job that it is offered, where the type does '
+    IS 'seconds an external worker has to accept a job offered to it, where the type does '
     'not say';
 COMMENT ON COLUMN hipq.queues_detail.dead_letter_enabled
     IS 'whether failed jobs leave a dead letter';
@@ -464,7 +464,7 @@ COMMENT ON COLUMN hipq.job_types_detail.do_not_retry_on
 COMMENT ON COLUMN hipq.job_types_detail.on_missing_handler
     IS 'what happens to a job whose handler does not exist: wait or fail';
 COMMENT ON COLUMN hipq.job_types_detail.queue_ttl
-    IS 'seconds an external worker has to accept a job that it is offered';
+    IS 'seconds an external worker has to accept a job offered to it';
 COMMENT ON COLUMN hipq.job_types_detail.claim IS 'how jobs are taken: lock, record or auto';
 COMMENT ON COLUMN hipq.job_types_detail.batch_size IS 'most jobs in one call of the handler';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_limit

@@ -72,7 +72,7 @@ CREATE FUNCTION hipq.claim(
     OUT original_job_id bigint, OUT traceparent text
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_claim_traced';
 COMMENT ON FUNCTION hipq.claim(bigint, integer, hipq.duration)
-    IS 'accepts jobs that a worker is offered, in the order of the offers: their attempts start. '
+    IS 'accepts jobs offered to a worker, in the order of the offers: their attempts start. '
     'worker: the worker; max_jobs: 1 to 10000; wait: how long to wait for the first one';
 
 CREATE FUNCTION hipq.complete(id bigint, attempt integer, result jsonb DEFAULT 'null') RETURNS void

@@ -74,7 +74,7 @@ COMMENT ON COLUMN hipq.workers_detail.capacity IS 'jobs it runs at a time';
 COMMENT ON COLUMN hipq.workers_detail.prefetch IS 'jobs it may be offered beyond those it runs';
 COMMENT ON COLUMN hipq.workers_detail.running_jobs IS 'jobs it has accepted and not finished';
 COMMENT ON COLUMN hipq.workers_detail.queue_depth
-    IS 'jobs that it is offered and has not accepted, by its own count if that is more';
+    IS 'jobs offered to it that it has not accepted, by its own count if that is more';
 COMMENT ON COLUMN hipq.workers_detail.failure_rate
     IS 'percent of its latest 64 executions that failed, or of all by its own count if that is '
     'more; NULL = fewer than ten';
@@ -112,7 +112,7 @@ COMMENT ON COLUMN hipq.healthy_workers_detail.prefetch
 COMMENT ON COLUMN hipq.healthy_workers_detail.running_jobs
     IS 'jobs it has accepted and not finished';
 COMMENT ON COLUMN hipq.healthy_workers_detail.queue_depth
-    IS 'jobs that it is offered and has not accepted, by its own count if that is more';
+    IS 'jobs offered to it that it has not accepted, by its own count if that is more';
 COMMENT ON COLUMN hipq.healthy_workers_detail.failure_rate
     IS 'percent of its latest executions that failed, 64 at most, or of all by its own count if '
     'that is more; NULL = fewer than ten';
@@ -142,7 +142,7 @@ COMMENT ON VIEW hipq.worker_health
 COMMENT ON COLUMN hipq.worker_health.status IS 'healthy, unknown, degraded or unhealthy';
 COMMENT ON COLUMN hipq.worker_health.workers IS 'number of workers';
 COMMENT ON COLUMN hipq.worker_health.queue_depth
-    IS 'jobs that they are offered and have not accepted';
+    IS 'jobs offered to them that they have not accepted';
 COMMENT ON COLUMN hipq.worker_health.average_queue_depth
     IS 'the same for each worker, on average; NULL = no such worker';
 COMMENT ON COLUMN hipq.worker_health.running_jobs IS 'jobs they have accepted and not finished';
@@ -155,5 +155,5 @@ CREATE FUNCTION hipq.worker_queue_depth(worker bigint) RETURNS integer
     SELECT detail.queue_depth FROM hipq.workers_detail AS detail WHERE detail.worker_id = worker
 $$;
 COMMENT ON FUNCTION hipq.worker_queue_depth(bigint)
-    IS 'counts the jobs that a worker is offered and has not accepted; NULL if there is no such '
+    IS 'counts the jobs offered to a worker that it has not accepted; NULL if there is no such '
     'worker. worker: the worker';

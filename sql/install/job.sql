@@ -98,7 +98,7 @@ COMMENT ON COLUMN hipq.job.retry_count
 COMMENT ON COLUMN hipq.job.max_retries
     IS 'retries after a retriable failure; NULL at INSERT = the job type''s';
 COMMENT ON COLUMN hipq.job.queue_ttl
-    IS 'seconds an external worker has to accept the job when it is offered it; NULL = the job '
+    IS 'seconds an external worker has to accept the job after the offer; NULL = the job '
     'type''s';
 COMMENT ON COLUMN hipq.job.priority IS 'lower runs first; NULL at INSERT = the job type''s';
 COMMENT ON COLUMN hipq.job.throttle_factor

@@ -121,9 +121,9 @@ COMMENT ON COLUMN hipq.jobs_detail.worker_id
 COMMENT ON COLUMN hipq.jobs_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.queue_ttl
-    IS 'seconds an external worker has to accept the job when it is offered it';
+    IS 'seconds an external worker has to accept the job after the offer';
 
--- Combines the jobs that the tables call running with those that shared memory reports. While a job
+-- Combines jobs in state running with the jobs in flight of shared memory. While a job
 -- of an executor starts or finishes, it is in only one of the two. The tables say everything of a
 -- job that an external worker has accepted. An offer is in shared memory alone.
 CREATE VIEW hipq.running_detail WITH (security_barrier) AS
@@ -195,7 +195,7 @@ LEFT JOIN (SELECT worker.worker_id, worker.name FROM hipq.worker OFFSET 0) AS wo
 LEFT JOIN pg_stat_activity AS activity ON activity.pid = busy.pid
 WHERE hipq._is_asked_for(queue.name, busy.queue_id);
 COMMENT ON VIEW hipq.running_detail
-    IS 'jobs that run at this moment, or that external workers are offered, and what they wait for';
+    IS 'jobs that run at this moment or are offered to external workers, and what they wait for';
 COMMENT ON COLUMN hipq.running_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.running_detail.id IS 'id of the job';
 COMMENT ON COLUMN hipq.running_detail.job_type IS 'job type';
@@ -204,15 +204,16 @@ COMMENT ON COLUMN hipq.running_detail.job_key
 COMMENT ON COLUMN hipq.running_detail.attempt
     IS 'number of the attempt; of an offer, the number that the attempt will have';
 COMMENT ON COLUMN hipq.running_detail.pid
-    IS 'executor that runs it; NULL = an external worker has it or is offered it, or nobody has it';
+    IS 'executor that runs it; NULL = an external worker has it, or it is offered to one, or '
+    'nobody has it';
 COMMENT ON COLUMN hipq.running_detail.worker_id
-    IS 'external worker that has it or is offered it; 0 = it is to be completed later';
+    IS 'external worker that has it, or to which it is offered; 0 = it is to be completed later';
 COMMENT ON COLUMN hipq.running_detail.worker IS 'name of that worker';
 COMMENT ON COLUMN hipq.running_detail.is_accepted
     IS 'whether that worker has accepted it; false = it is offered, and the job waits; NULL = no '
     'worker has it';
 COMMENT ON COLUMN hipq.running_detail.since
-    IS 'when the attempt started; NULL = its worker has not accepted it';
+    IS 'when the attempt started; NULL = the worker has not accepted the job';
 COMMENT ON COLUMN hipq.running_detail.timeout IS 'seconds the attempt may run';
 COMMENT ON COLUMN hipq.running_detail.deadline
     IS 'when the attempt times out, or until when its worker may accept it';

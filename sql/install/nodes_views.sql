@@ -56,7 +56,7 @@ COMMENT ON COLUMN hipq.cluster_queues_detail.backlog_estimate
     IS 'unfinished jobs, about; NULL: the queue is locked there or, as in the next columns, the '
     'node has not said anything yet';
 COMMENT ON COLUMN hipq.cluster_queues_detail.running_jobs
-    IS 'jobs that executors run, or that external workers have or are offered';
+    IS 'jobs that executors run, that external workers have, or that are offered to them';
 COMMENT ON COLUMN hipq.cluster_queues_detail.finished_per_minute
     IS 'jobs that succeeded or failed for good, per minute';
 COMMENT ON COLUMN hipq.cluster_queues_detail.failed IS 'jobs that failed for good in the last hour';

@@ -287,6 +287,9 @@ std::vector<job::ClaimedJob> claim_by_record(const catalog::Queue &queue,
 // been recorded.
 std::vector<job::ClaimedJob> claim_by_lock(const catalog::Queue &queue,
                                            std::span<const job::DueJob> waiting, pg::Time now);
+// The same by a statement in any case, so that it sees what the transaction's snapshot shows.
+std::vector<job::ClaimedJob> lock_by_sql(const catalog::Queue &queue,
+                                         const std::vector<std::int64_t> &ids, pg::Time now);
 
 // Returns a job as its next attempt would find it, due or not, for a trial that is rolled back.
 // Locks a waiting job; leaves a final job as it is. Nothing: the job is neither waiting nor final,

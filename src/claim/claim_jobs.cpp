@@ -128,8 +128,8 @@ WithCapacity take_capacity(const catalog::Queue &queue, const catalog::JobType &
 Claim claim_chosen(const catalog::Queue &queue, const catalog::JobType &type, Chosen chosen,
                    const WriteClaim &write)
 {
-    const WithCapacity waiting = take_capacity(queue, type, chosen);
-    Claim claim{waiting.capacities};
+    WithCapacity waiting = take_capacity(queue, type, chosen);
+    Claim claim{std::move(waiting.capacities)};
     if (waiting.jobs.empty())
         return claim;
     std::vector<ClaimedJob> written = write(waiting.jobs, pg::now());

@@ -130,16 +130,6 @@ std::vector<job::ClaimedJob> lock_directly(job::LiveRows &rows,
     return jobs;
 }
 
-std::vector<job::ClaimedJob> lock_by_sql(const catalog::Queue &queue,
-                                         const std::vector<std::int64_t> &ids, pg::Time now)
-{
-    std::vector<job::ClaimedJob> jobs = job::claimed_jobs_in_order(
-        ids, pg::as_hipq([&] { return catalog::statement_for(queue, lock_sql).run(ids, now); }));
-    for (job::ClaimedJob &job : jobs)
-        make_running(job, now);
-    return jobs;
-}
-
 }  // namespace
 
 std::vector<LaneHead> lane_heads(const catalog::Queue &queue, pg::Time now, LanePlace &after,
@@ -228,6 +218,16 @@ std::vector<job::ClaimedJob> claim_by_record(const catalog::Queue &queue,
     const std::vector<std::int64_t> ids = ids_of(waiting);
     return job::claimed_jobs_in_order(
         ids, pg::as_hipq([&] { return catalog::statement_for(queue, record_sql).run(ids, now); }));
+}
+
+std::vector<job::ClaimedJob> lock_by_sql(const catalog::Queue &queue,
+                                         const std::vector<std::int64_t> &ids, pg::Time now)
+{
+    std::vector<job::ClaimedJob> jobs = job::claimed_jobs_in_order(
+        ids, pg::as_hipq([&] { return catalog::statement_for(queue, lock_sql).run(ids, now); }));
+    for (job::ClaimedJob &job : jobs)
+        make_running(job, now);
+    return jobs;
 }
 
 std::vector<job::ClaimedJob> claim_by_lock(const catalog::Queue &queue,

@@ -14,6 +14,7 @@
 #include "job/two_phase.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/short_text.hpp"
 #include "pg/subtransaction.hpp"
 #include "shared/workers/jobs.hpp"
 
@@ -27,13 +28,6 @@ namespace hipq::external {
 using core::Column;
 
 namespace {
-
-// $1 jobs, $2 now
-constexpr const char *lock_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
-    FROM {live} AS job
-    WHERE job.id = ANY ($1) AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $2 AND job.expires_time > $2
-    FOR UPDATE SKIP LOCKED)";
 
 // $1 jobs, $2 now
 constexpr const char *waiting_sql = R"(
@@ -150,26 +144,29 @@ struct Accepting {
         const std::vector<std::int64_t> ids = ids_of(offers);
         const pg::PlannerSettings planner;
         pg::as_hipq([&] {
-            const auto locked = job::claimed_jobs_in_order(
-                ids, catalog::statement_for(queue, lock_sql).run(ids, now));
-            const std::vector<std::int64_t> startable = sort_out(locked, offers);
+            const auto startable = sort_out(claim::lock_by_sql(queue, ids, now), offers);
             for (job::ClaimedJob &job : job::claimed_jobs_in_order(
-                     startable,
-                     catalog::statement_for(queue, accept_sql).run(worker_id, startable, now)))
+                     ids_of(startable), catalog::statement_for(queue, accept_sql)
+                                            .run(worker_id, ids_of(startable), now)))
                 result.accepted.push_back(std::move(job));
+            // A trigger may have suppressed an update.
+            for (const workers::TakenOffer &offer : startable)
+                if (std::ranges::find(result.accepted, offer.id, &job::ClaimedJob::id) ==
+                    result.accepted.end())
+                    result.held.push_back(offer);
         });
     }
 
-    // Returns the jobs that may start; the other offers are held or end.
-    std::vector<std::int64_t> sort_out(std::span<const job::ClaimedJob> locked,
-                                       std::span<const workers::TakenOffer> offers)
+    // Returns the offers whose jobs may start; the others are held or end.
+    std::vector<workers::TakenOffer> sort_out(std::span<const job::ClaimedJob> locked,
+                                              std::span<const workers::TakenOffer> offers)
     {
         const std::set<std::int64_t> waiting = still_waiting(offers);
-        std::vector<std::int64_t> startable;
+        std::vector<workers::TakenOffer> startable;
         for (const workers::TakenOffer &offer : offers) {
             const auto job = std::ranges::find(locked, offer.id, &job::ClaimedJob::id);
             if (job != locked.end() && may_start(*job, offer))
-                startable.push_back(offer.id);
+                startable.push_back(offer);
             else if (job == locked.end() && waiting.contains(offer.id))
                 result.held.push_back(offer);
             else
@@ -237,6 +234,18 @@ Acceptance accept_rows(const catalog::Queue &queue, std::int64_t worker_id,
     job::forbid_two_phase(job::NoTwoPhase::job_taken);
     ::ForceSyncCommit();  // after a crash, another worker would otherwise get the same attempt
     return std::move(accepting.result);
+}
+
+void report_refused(const catalog::Queue &queue, std::int64_t id, const pg::Error &error)
+{
+    const std::string name = queue.full_name();
+    const std::string message = pg::short_message(error);
+    pg::call([&] {
+        ereport(WARNING, errcode(error.sqlerrcode()),
+                errmsg("cannot give job %lld in queue \"%s\" to a worker: %s",
+                       static_cast<long long>(id), name.c_str(), message.c_str()),
+                errdetail("It stays as it is, and is tried again from time to time."));
+    });
 }
 
 std::optional<job::ClaimedJob> hold_row(const catalog::Queue &queue, std::int64_t id, int attempt)

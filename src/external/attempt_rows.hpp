@@ -22,7 +22,8 @@ struct Attempts {
 // What became of the offers of one queue that a worker was to accept.
 struct Acceptance {
     std::vector<job::ClaimedJob> accepted{};   // in their order
-    std::vector<workers::TakenOffer> held{};   // another session holds the row
+    std::vector<workers::TakenOffer> held{};   // another session holds the row, or a trigger
+                                               // suppresses the change
     std::vector<workers::TakenOffer> ended{};  // the job does not wait any more, or may not start
     std::vector<std::pair<workers::TakenOffer, pg::Error>> refused{};  // an error, by itself
 };
@@ -31,6 +32,9 @@ struct Acceptance {
 // the caller's commit. Raises 40001 if the slot of a job leaves this node meanwhile.
 Acceptance accept_rows(const catalog::Queue &queue, std::int64_t worker_id,
                        std::span<const workers::TakenOffer> offers, pg::Time now);
+
+// Logs that an error keeps a job from being offered or accepted.
+void report_refused(const catalog::Queue &queue, std::int64_t id, const pg::Error &error);
 
 // Locks a running attempt that a worker has, or that hipq.complete_later() left running, to end it
 // or to give it more time. Waits for the process that holds its row. Nothing: the job is no longer

@@ -12,7 +12,6 @@
 #include "job/finish.hpp"
 #include "job/job_row.hpp"
 #include "pg/clock.hpp"
-#include "pg/short_text.hpp"
 #include "pg/subtransaction.hpp"
 #include "retry/retry.hpp"
 #include "shared/executors/pending_decisions.hpp"
@@ -162,17 +161,9 @@ void put_off(const Queue &queue, std::int64_t worker_id, const TakenOffer &offer
     static std::set<std::int64_t> *reported =
         new std::set<std::int64_t>();  // no destructor at exit
     memory::raise_alert(memory::Alert::job_set_aside);
-    workers::put_off_offer(worker_id, offer, pg::now() + trouble_delay);
-    if (!reported->insert(offer.id).second)
-        return;
-    const std::string name = queue.full_name();
-    const std::string message = pg::short_message(error);
-    pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot give job %lld in queue \"%s\" to a worker: %s",
-                       static_cast<long long>(offer.id), name.c_str(), message.c_str()),
-                errdetail("It stays as it is, and is tried again from time to time."));
-    });
+    workers::end_offers(worker_id, {&offer, 1}, pg::now() + trouble_delay);
+    if (reported->insert(offer.id).second)
+        report_refused(queue, offer.id, error);
 }
 
 // What a call accepts, and the offers whose rows other sessions hold.

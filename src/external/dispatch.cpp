@@ -13,12 +13,12 @@
 #include "claim/claim.hpp"
 #include "claim/conditions.hpp"
 #include "external/aim_dispatch.hpp"
+#include "external/attempt_rows.hpp"
 #include "external/notify_workers.hpp"
 #include "job/claimed_job.hpp"
 #include "pg/clock.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/point.hpp"
-#include "pg/short_text.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
 #include "settings.hpp"
@@ -203,18 +203,6 @@ void choose_offers(Dispatcher &dispatcher, const ServedLane &served, std::size_t
 
 // ---- all of it ----
 
-void report_trouble(const Queue &queue, std::int64_t id, const pg::Error &error)
-{
-    const std::string name = queue.full_name();
-    const std::string message = pg::short_message(error);
-    pg::call([&] {
-        ereport(WARNING, errcode(error.sqlerrcode()),
-                errmsg("cannot give job %lld in queue \"%s\" to a worker: %s",
-                       static_cast<long long>(id), name.c_str(), message.c_str()),
-                errdetail("It stays as it is, and is tried again from time to time."));
-    });
-}
-
 // The result of one try.
 struct Given {
     std::size_t jobs = 0;
@@ -263,7 +251,7 @@ void set_aside(Dispatcher &dispatcher, const Queue &queue, const Given &given)
     memory::raise_alert(memory::Alert::job_set_aside);
     dispatcher.claimer.held.note(given.first, pg::now());
     if (dispatcher.reported.insert(given.first).second)
-        report_trouble(queue, given.first, *given.trouble);
+        report_refused(queue, given.first, *given.trouble);
 }
 
 // The result of a lane. nothing: no more of its jobs can be offered now. something: another look

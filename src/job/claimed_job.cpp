@@ -41,23 +41,16 @@ ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
     job.row_type = row_type;
     job.values = &values;
     job.data = {JSONBOID, unpacked(values.value(Column::job_data)), false};
-    if (!values.null(Column::worker_id))
+    if (!values.null(Column::worker_id) && values.as_int64(Column::worker_id) != aimed_worker_id)
         job.worker_id = values.as_int64(Column::worker_id);
     return job;
 }
 
 ClaimedJob claimed_job(const pg::Row &row)
 {
-    const RowValues *values = kept(row_values(row.raw(9)));
-    ClaimedJob job{row.integer32(0), row.integer(1),   row.integer32(2), row.text(3),
-                   row.text(4),      row.integer32(5), row.integer32(6), row.integer32(7),
-                   row.time(8),      row.raw(9).type,  values,           row.raw(10),
-                   row.text(11),     row.text(12)};
-    if (job.started == pg::infinity)
-        job.started = pg::Time{values->as_int64(core::Column::update_time)};
-    if (!values->null(core::Column::worker_id) &&
-        values->as_int64(core::Column::worker_id) != aimed_worker_id)
-        job.worker_id = values->as_int64(core::Column::worker_id);
+    const pg::RawValue whole = row.raw(0);
+    ClaimedJob job = job_of(*kept(row_values(whole)), whole.type, {});
+    job.data = row.raw(1);
     return job;
 }
 

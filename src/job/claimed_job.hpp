@@ -57,11 +57,7 @@ struct ClaimedJob {
 
 // The columns that statements return for a claimed job, from a row named "job", and functions that
 // read them.
-#define HIPQ_CLAIMED_COLUMNS                                                                       \
-    "job.queue_id, job.id, job.attempt, job.job_type, job.job_key, job.timeout, job.retry_count, " \
-    "job.max_retries, "                                                                            \
-    "job.accepted_time, "                                                                          \
-    "job::hipq.job, job.job_data, job.error, job.retry_reason"
+#define HIPQ_CLAIMED_COLUMNS "job::hipq.job, job.job_data"
 ClaimedJob claimed_job(const pg::Row &row);
 std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows);
 std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids,

@@ -29,8 +29,8 @@ CREATE FUNCTION hipq._running_jobs(
     OUT deadline timestamptz, OUT worker_id bigint, OUT is_accepted boolean
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__running_jobs';
 COMMENT ON FUNCTION hipq._running_jobs()
-    IS 'jobs of this database that executors run, and that external workers have or are offered, '
-    'from shared memory; view hipq.running shows them';
+    IS 'jobs of this database that executors run, that external workers have, or that are '
+    'offered to them, from shared memory; view hipq.running shows them';
 
 CREATE FUNCTION hipq._jobs_by_id(ids bigint[]) RETURNS SETOF hipq.job
     LANGUAGE c STRICT STABLE ROWS 1 AS 'MODULE_PATHNAME', 'hipq__jobs_by_id';

@@ -66,7 +66,7 @@ LEFT JOIN (
 ) AS job_type ON job_type.queue_id = job.queue_id AND job_type.name = job.job_type
 GROUP BY queue.name, job.job_type, job.throttle_key;
 COMMENT ON VIEW hipq.throttle_keys
-    IS 'throttle keys of jobs that run or that external workers are offered';
+    IS 'throttle keys of jobs that run or are offered to external workers';
 COMMENT ON COLUMN hipq.throttle_keys.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.throttle_keys.job_type
     IS 'job type; keys of different types are different keys';
@@ -765,7 +765,7 @@ COMMENT ON COLUMN hipq.activity_detail.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.activity_detail.backlog_estimate
     IS 'unfinished jobs; NULL: somebody has locked the queue';
 COMMENT ON COLUMN hipq.activity_detail.running_jobs
-    IS 'jobs that executors run, or that external workers have or are offered';
+    IS 'jobs that executors run, that external workers have, or that are offered to them';
 COMMENT ON COLUMN hipq.activity_detail.finished_per_minute
     IS 'jobs that succeeded or failed for good, per minute, over the last one or two minutes';
 COMMENT ON COLUMN hipq.activity_detail.failed IS 'jobs that failed for good in the last hour';

@@ -154,8 +154,9 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
      "hipq.max_running that is for it: it gets more when jobs have ended."},
     {Finding::workers_are_full, "{present} external worker(s) serve job type \"{type}\", and have "
                                 "as many jobs as they take at a time."},
-    {Finding::worker_is_offered, "External worker \"{worker}\" is offered it, and may accept it "
-                                 "with hipq.claim() until {time}."},
+    {Finding::worker_is_offered,
+     "It is offered to external worker \"{worker}\", which may accept it with hipq.claim() until "
+     "{time}."},
     {Finding::own_worker_gets_next, "It is for external worker \"{worker}\", which gets it next."},
     {Finding::own_worker_serves_not,
      "It is for external worker \"{worker}\", which does not serve job type \"{type}\" now. {end}"},

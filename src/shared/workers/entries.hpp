@@ -13,6 +13,11 @@ inline bool has_worker(const core::JobEntry &job)
     return job.job_id != 0 && job.holder >= memory::worker_holder(0);
 }
 
+inline bool is_with_scheduler(const core::JobEntry &job)
+{
+    return job.holder >= memory::scheduler_holder(0) && job.holder < memory::worker_holder(0);
+}
+
 inline bool is_offered(const core::JobEntry &job)
 {
     return job.phase == core::JobPhase::offered;

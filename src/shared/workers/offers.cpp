@@ -62,12 +62,16 @@ void withdraw(core::JobTable &table, std::int32_t entry,
     table.erase(entry);
 }
 
-// Needs the lock.
+// Needs the lock. An offer that the scheduler is about to make ends there.
 void withdraw_if_offered(core::JobTable &table, std::int64_t job_id)
 {
     const std::int32_t entry = table.find(MyDatabaseId, job_id);
-    if (entry != core::no_entry && is_offered(table.at(entry)))
+    if (entry == core::no_entry)
+        return;
+    if (is_offered(table.at(entry)))
         withdraw(table, entry);
+    else if (is_with_scheduler(table.at(entry)))
+        table[entry].is_cancelled = true;
 }
 
 // Needs the lock. no_entry: the transaction does not have it any more.
@@ -123,11 +127,14 @@ TakenOffer take(core::JobTable &table, std::int32_t entry)
     return taken;
 }
 
-// The scheduler may have waited for this transaction to decide about an offer whose time is over.
-void look_again_at(std::size_t count) noexcept
+// Gives back what the transaction, or one of its subtransactions, has taken. The scheduler may have
+// waited for it to decide about an offer whose time is over.
+void give_back_all(SubTransactionId only = InvalidSubTransactionId) noexcept
 {
-    if (count == 0)
-        return;
+    change_entries([&](core::JobTable &table) {
+        notes->taken.carry_out_backwards([&](const Taken &taken) { give_back(table, taken); },
+                                         only);
+    });
     databases::work_due(MyDatabaseId, pg::Time{0});
     databases::ask_for_dispatch(MyDatabaseId);
 }
@@ -143,7 +150,8 @@ void offer_jobs(std::span<const NewOffer> offers) noexcept
         for (const NewOffer &offer : offers) {
             next = std::min(next, offer.deadline);
             const std::int32_t entry = table.find(MyDatabaseId, offer.id);
-            if (entry == core::no_entry || table[entry].holder != memory::own_holder()) {
+            if (entry == core::no_entry || table[entry].holder != memory::own_holder() ||
+                table[entry].is_cancelled) {
                 note_not_given(offer.choice);
                 continue;
             }
@@ -232,7 +240,8 @@ void give_back_offers(std::int64_t worker_id, std::span<const TakenOffer> offers
     forget_taken(offers);
 }
 
-void end_offers(std::int64_t worker_id, std::span<const TakenOffer> offers) noexcept
+void end_offers(std::int64_t worker_id, std::span<const TakenOffer> offers,
+                pg::Time not_before) noexcept
 {
     if (offers.empty())
         return;
@@ -242,24 +251,12 @@ void end_offers(std::int64_t worker_id, std::span<const TakenOffer> offers) noex
             if (entry == core::no_entry)
                 continue;
             note_given_back(worker_id);
-            withdraw(table, entry);
+            withdraw(table, entry, not_before);
         }
     });
     forget_taken(offers);
+    databases::work_due(MyDatabaseId, std::max(not_before, pg::Time{0}));
     databases::ask_for_dispatch(MyDatabaseId);
-}
-
-void put_off_offer(std::int64_t worker_id, const TakenOffer &offer, pg::Time until) noexcept
-{
-    change_entries([&](core::JobTable &table) {
-        const std::int32_t entry = find_taken(table, offer.id, offer.serial);
-        if (entry == core::no_entry)
-            return;
-        note_given_back(worker_id);
-        withdraw(table, entry, until);
-    });
-    forget_taken({&offer, 1});
-    databases::work_due(MyDatabaseId, until);
 }
 
 // ---- the end of a transaction ----
@@ -286,18 +283,10 @@ extern "C" void hipq_offers_transaction_ends(XactEvent event, void *)
 {
     if (!has_offer_notes())
         return;
-    if (event == XACT_EVENT_COMMIT) {
+    if (event == XACT_EVENT_COMMIT)
         end_void_offers();
-    } else if (event == XACT_EVENT_ABORT && !notes->taken.empty()) {
-        std::size_t count = 0;
-        change_entries([&](core::JobTable &table) {
-            notes->taken.carry_out_backwards([&](const Taken &taken) {
-                give_back(table, taken);
-                ++count;
-            });
-        });
-        look_again_at(count);
-    }
+    else if (event == XACT_EVENT_ABORT && !notes->taken.empty())
+        give_back_all();
     if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE) {
         notes->taken.forget();
         notes->void_jobs.forget();
@@ -309,18 +298,8 @@ extern "C" void hipq_offers_subtransaction_ends(SubXactEvent event, SubTransacti
 {
     if (!has_offer_notes())
         return;
-    if (event == SUBXACT_EVENT_ABORT_SUB && notes->taken.has_any_of(id)) {
-        std::size_t count = 0;
-        change_entries([&](core::JobTable &table) {
-            notes->taken.carry_out_backwards(
-                [&](const Taken &taken) {
-                    give_back(table, taken);
-                    ++count;
-                },
-                id);
-        });
-        look_again_at(count);
-    }
+    if (event == SUBXACT_EVENT_ABORT_SUB && notes->taken.has_any_of(id))
+        give_back_all(id);
     notes->taken.end_subtransaction(event, id, parent);
     notes->void_jobs.end_subtransaction(event, id, parent);
 }

@@ -4,6 +4,7 @@
 // lane as before, so an offer that comes to nothing, also by a crash, leaves no trace.
 #pragma once
 
+#include "core/lanes/lane.hpp"
 #include "core/limits/throttle.hpp"
 #include "shared/workers/registered.hpp"
 
@@ -52,11 +53,10 @@ std::vector<TakenOffer> take_offers(std::int64_t worker_id, std::size_t most);
 // Gives them back at once: other sessions hold their rows. They must be in the order in which they
 // were taken.
 void give_back_offers(std::int64_t worker_id, std::span<const TakenOffer> offers) noexcept;
-// Their jobs do not wait any more, or may not start now: they go back into their lanes.
-void end_offers(std::int64_t worker_id, std::span<const TakenOffer> offers) noexcept;
-
-// The same, and they are not worth a look before `until`.
-void put_off_offer(std::int64_t worker_id, const TakenOffer &offer, pg::Time until) noexcept;
+// Their jobs do not wait any more, or may not start now: they go back into their lanes, and are not
+// worth a look before `not_before`.
+void end_offers(std::int64_t worker_id, std::span<const TakenOffer> offers,
+                pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
 
 // Any process
 // ----------------------------------------------------------------------------------------------

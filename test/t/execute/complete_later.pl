@@ -315,7 +315,7 @@ ok($hipq->wait_until("SELECT count(*) = 1 FROM hipq.running WHERE id = $id"),
 my $held = "SELECT concat_ws(' ', attempt, coalesce(pid, -1), worker_id, worker, is_accepted)
 		FROM hipq.running_detail WHERE id = $id";
 is($hipq->sql($held), "1 -1 $worker one f",
-	'view running shows a job that an external worker is offered');
+	'view running shows a job offered to an external worker');
 is($hipq->sql("SELECT since IS NULL AND deadline > hipq.now() FROM hipq.running_detail
 		WHERE id = $id"), 't', 'view running shows until when a worker can accept a job');
 my $heard = "SELECT last_heartbeat IS NOT NULL FROM hipq.workers WHERE worker_id = $worker";

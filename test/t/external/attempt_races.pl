@@ -610,7 +610,8 @@ note "$count races";
 is($hipq->sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'hipq launcher'}), $launcher,
 	'the server has not restarted');
 unlike(slurp_file($hipq->node->logfile),
-	qr/PANIC:|TRAP:|leaked|terminated by signal|exited with exit code [1-9]|cannot rescue job|cannot give job|is not there any more|cursor miss/,
+	qr/PANIC:|TRAP:|leaked|terminated\ by\ signal|exited\ with\ exit\ code\ [1-9]
+		|cannot\ rescue\ job|cannot\ give\ job|is\ not\ there\ any\ more|cursor\ miss/x,
 	'the log has nothing alarming');
 $races->quit;
 done_testing();

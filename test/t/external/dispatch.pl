@@ -289,19 +289,23 @@ foreach my $point (qw(before-dispatch before-offer after-offer))
 
 # ---- a job ends before its worker knows of it
 my $log_before = -s $node->logfile;
-foreach my $end (qw(cancel fail_job))
+foreach my $point (qw(before-offer after-offer))
 {
-	$points->arm('after-offer', 'wait');
-	$job = $hipq->enqueue('send', 'max_retries => 0');
-	ok($points->wait_held('after-offer'), "$end: the scheduler is held after its commit");
-	$hipq->sql("SELECT hipq.$end($job, 'by hand')");
-	$points->reset;
-	my $next = $hipq->enqueue('send');
-	is_given($next, 'offered 1 five', "$end: the scheduler gives the next job to the worker");
-	is(depths(), 'five 1', "$end: a job that ended before its worker knew of it is not counted");
-	is($hipq->sql_as('app', "SELECT string_agg(id::text, ' ') FROM hipq.claim($five, 10)"), $next,
-		"$end: the worker does not claim the job that ended");
-	finish($next);
+	foreach my $end (qw(cancel fail_job))
+	{
+		$points->arm($point, 'wait');
+		$job = $hipq->enqueue('send', 'max_retries => 0');
+		ok($points->wait_held($point), "$end, $point: the scheduler is held");
+		$hipq->sql("SELECT hipq.$end($job, 'by hand')");
+		$points->reset;
+		my $next = $hipq->enqueue('send');
+		is_given($next, 'offered 1 five', "$end, $point: the worker is offered the next job");
+		is(depths(), 'five 1',
+			"$end, $point: a job that ended before its worker knew of it is not counted");
+		is($hipq->sql_as('app', "SELECT string_agg(id::text, ' ') FROM hipq.claim($five, 10)"),
+			$next, "$end, $point: the worker does not claim the job that ended");
+		finish($next);
+	}
 }
 unlike(slurp_file($node->logfile, $log_before), qr/WARNING/,
 	'a job that ends before its worker knows of it causes no warning');
@@ -568,6 +572,21 @@ is_given($jobs[1], 'offered 1 five', 'a job whose acceptance failed is offered a
 is(claim($five, 3), "$jobs[1] 1", 'a job whose acceptance failed can be accepted');
 finish($_) foreach @jobs;
 $hipq->set('hipq.clock_offset' => 0);
+
+# ---- a trigger suppresses the change with which a worker accepts a job
+$hipq->sql(q{CREATE FUNCTION suppress() RETURNS trigger LANGUAGE plpgsql
+	AS 'BEGIN RETURN NULL; END'});
+@jobs = map { $hipq->enqueue('send') } 1 .. 2;
+is_given($_, 'offered 1 five', 'a job is given before a trigger suppresses its acceptance')
+	foreach @jobs;
+$hipq->sql(qq{CREATE TRIGGER suppress BEFORE UPDATE ON hipq.app_out_live FOR EACH ROW
+	WHEN (NEW.id = $jobs[0] AND NEW.state = 'running') EXECUTE FUNCTION suppress()});
+is(claim($five, 3), "$jobs[1] 1", 'a claim passes over a job whose acceptance is suppressed');
+is_row($jobs[0], 'offered 1 five', 'a job whose acceptance is suppressed stays offered');
+is($hipq->sql(counts('five')), '1 1', 'a job whose acceptance is suppressed is not running');
+$hipq->sql('DROP TRIGGER suppress ON hipq.app_out_live');
+is(claim($five, 3), "$jobs[0] 1", 'a job whose acceptance was suppressed is accepted later');
+finish($_) foreach @jobs;
 
 # ---- workers keep the jobs that they have accepted over a restart and a crash; the others are
 # offered again

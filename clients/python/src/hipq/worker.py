@@ -34,7 +34,7 @@ class Worker(Handlers):
     conninfo: a conninfo of libpq; the environment supplies missing values (PGHOST ...).
     name: only one worker of a role can have it at a time; by default the host and the process.
     prefetch: how many more jobs it may be offered. capabilities: what job types may require.
-    listen: binds the worker to its session, with LISTEN, so that it starts jobs at once.
+    listen: binds the worker to its session, so that the server knows at once when it ends.
     pooler: the connections go through a pooler, so the worker is unbound and does not listen.
     take_over: takes the name from a worker that still has it.
     poll: seconds after which a worker without free capacity sends a heartbeat; and the longest wait
