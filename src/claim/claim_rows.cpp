@@ -78,22 +78,22 @@ constexpr const char *record_sql = R"(
         FOR UPDATE SKIP LOCKED
     ) AS next
     WHERE job.id = next.id
-    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+    RETURNING job::hipq.job)";
 
 constexpr const char *lock_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM {live} AS job
     WHERE job.id = ANY ($1) AND job.state IN ('initial', 'retry') AND job.scheduled_run_time <= $2 AND job.expires_time > $2
     FOR UPDATE SKIP LOCKED)";
 
 constexpr const char *waiting_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM {live} AS job
     WHERE job.id = $1 AND job.state IN ('initial', 'retry')
     FOR UPDATE SKIP LOCKED)";
 
 constexpr const char *final_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM {table} AS job
     WHERE job.id = $1 AND job.state = 'final')";
 

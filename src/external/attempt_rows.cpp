@@ -41,16 +41,16 @@ constexpr const char *accept_sql = R"(
     SET state = 'running', attempt = job.attempt + 1, error = 'NONE', worker_id = $1, update_time = $3, accepted_time = $3,
         deadline = $3 + job.timeout * interval '1 second'
     WHERE job.id = ANY ($2)
-    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+    RETURNING job::hipq.job)";
 
 constexpr const char *hold_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM {live} AS job
     WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running' AND job.worker_id IS NOT NULL
     FOR UPDATE)";
 
 constexpr const char *hold_by_key_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM {live} AS job
     WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE' AND job.state = 'running' AND job.worker_id IS NOT NULL
       {+AND ($3 IS NULL OR job.shard_key COLLATE "C" = $3)+}

@@ -8,18 +8,21 @@ namespace hipq::job {
 
 namespace {
 
-// Detoasts a value for a handler. Short values stay packed, as SQL functions accept them.
-Datum unpacked(Datum value)
+using core::Column;
+
+// Returns job_data for a handler, detoasted. Short values stay packed, as SQL functions take them.
+pg::RawValue data_of(const RowValues &values)
 {
+    const Datum value = values.value(Column::job_data);
+    if (values.null(Column::job_data))
+        return {JSONBOID, value, true};
     const auto *content = reinterpret_cast<const varlena *>(DatumGetPointer(value));
     if (!VARATT_IS_EXTERNAL(content) && !VARATT_IS_COMPRESSED(content))
-        return value;
-    return pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(value)); });
+        return {JSONBOID, value};
+    return {JSONBOID, pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(value)); })};
 }
 
 }  // namespace
-
-using core::Column;
 
 ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
 {
@@ -28,19 +31,19 @@ ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
     job.queue_id = values.as_int32(Column::queue_id);
     job.id = values.as_int64(Column::id);
     job.attempt = values.as_int32(Column::attempt);
-    job.type = text_of(values.value(Column::job_type));
-    job.key = text_of(values.value(Column::job_key));
+    job.type = values.as_text(Column::job_type);
+    job.key = values.as_text(Column::job_key);
     job.timeout = values.as_int32(Column::timeout);
     job.retry_count = values.as_int32(Column::retry_count);
     job.max_retries = values.as_int32(Column::max_retries);
     job.started =
         accepted == pg::infinity ? pg::Time{values.as_int64(Column::update_time)} : accepted;
-    job.error = text_of(values.value(Column::error));
-    job.retry_reason = text_of(values.value(Column::retry_reason));
+    job.error = values.as_text(Column::error);
+    job.retry_reason = values.as_text(Column::retry_reason);
     job.place = place;
     job.row_type = row_type;
     job.values = &values;
-    job.data = {JSONBOID, unpacked(values.value(Column::job_data)), false};
+    job.data = data_of(values);
     if (!values.null(Column::worker_id) && values.as_int64(Column::worker_id) != aimed_worker_id)
         job.worker_id = values.as_int64(Column::worker_id);
     return job;
@@ -49,9 +52,7 @@ ClaimedJob job_of(const RowValues &values, Oid row_type, ItemPointerData place)
 ClaimedJob claimed_job(const pg::Row &row)
 {
     const pg::RawValue whole = row.raw(0);
-    ClaimedJob job = job_of(*kept(row_values(whole)), whole.type, {});
-    job.data = row.raw(1);
-    return job;
+    return job_of(*kept(row_values(whole)), whole.type, {});
 }
 
 std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids,

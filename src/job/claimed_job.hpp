@@ -55,9 +55,8 @@ struct ClaimedJob {
     int stored_attempt() const { return is_locked ? attempt - 1 : attempt; }
 };
 
-// The columns that statements return for a claimed job, from a row named "job", and functions that
-// read them.
-#define HIPQ_CLAIMED_COLUMNS "job::hipq.job, job.job_data"
+// The job of a row of a statement, whose first column is the job's row as a hipq.job. NULL in a
+// column counts as nothing (RowValues), so that a job whose row is damaged can be ended.
 ClaimedJob claimed_job(const pg::Row &row);
 std::optional<ClaimedJob> first_claimed_job(const pg::Rows &rows);
 std::vector<ClaimedJob> claimed_jobs_in_order(const std::vector<std::int64_t> &ids,

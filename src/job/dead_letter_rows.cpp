@@ -147,7 +147,7 @@ constinit pg::Statement begin_letter(R"(
     RETURNING letter.handler_starts, letter.awaits_handler, letter.handler_retries)");
 
 constinit pg::Statement take_begun(R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM (
         SELECT letter.job AS whole
         FROM hipq.dead_letter AS letter

@@ -42,7 +42,7 @@ constexpr const char *remove_waiting_sql = R"(
         FOR UPDATE SKIP LOCKED
     ) AS chosen
     WHERE job.id = chosen.id
-    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+    RETURNING job::hipq.job)";
 
 // $1 ids, $2 now, $3 error, $4 reason
 constexpr const char *fail_untried_sql = R"(
@@ -56,7 +56,7 @@ constexpr const char *fail_untried_sql = R"(
         FOR UPDATE SKIP LOCKED
     ) AS chosen
     WHERE job.id = chosen.id
-    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+    RETURNING job::hipq.job)";
 
 // $1 the row, $2 attempt, $3 now, $4 error, $5 reason, $6 result. The values of the end are in the
 // order of HIPQ_ATTEMPT_COLUMNS: worker_id, update_time, deadline, state, attempt, error,

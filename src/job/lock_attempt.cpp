@@ -23,7 +23,7 @@ constexpr const char *record_locked_sql = R"(
         FOR UPDATE SKIP LOCKED
     ) AS next
     WHERE job.id = next.id
-    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+    RETURNING job::hipq.job)";
 
 // $1 job, $2 worker, $3 now
 constexpr const char *unaccepted_sql = R"(
@@ -37,22 +37,22 @@ constexpr const char *unaccepted_sql = R"(
         FOR UPDATE SKIP LOCKED
     ) AS waiting
     WHERE job.id = waiting.id
-    RETURNING )" HIPQ_CLAIMED_COLUMNS;
+    RETURNING job::hipq.job)";
 
 constexpr const char *decision_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM {live} AS job
     WHERE job.id = $1 AND job.state = 'error'
     FOR UPDATE SKIP LOCKED)";
 
 constexpr const char *running_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM {live} AS job
     WHERE job.id = $1 AND job.attempt = $2 AND job.state = 'running'
     FOR UPDATE SKIP LOCKED)";
 
 constexpr const char *with_worker_sql = R"(
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM {live} AS job
     WHERE job.id = $1 AND job.state = 'running' AND job.worker_id IS NOT NULL
     FOR UPDATE SKIP LOCKED)";

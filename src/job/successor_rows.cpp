@@ -50,7 +50,7 @@ constinit pg::Statement take_by_id(R"(
         WHERE successor.job_id = chosen.job_id
         RETURNING successor.job AS whole
     )
-    SELECT )" HIPQ_CLAIMED_COLUMNS R"(
+    SELECT job::hipq.job
     FROM taken
     CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, taken.whole) AS job)");
 
