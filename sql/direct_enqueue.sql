@@ -1,5 +1,6 @@
--- enqueue(), enqueue_many() and COPY write jobs without SQL, with the same results as SQL. They use
--- SQL where a user has added an object that only SQL respects.
+-- enqueue(), enqueue_many(), COPY and an ordinary INSERT (direct_insert.sql) write jobs without
+-- SQL, with the same results as SQL. They use SQL where a user has added an object that only SQL
+-- respects.
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
@@ -34,16 +35,20 @@ SELECT pg_temp.guard_calls($$SELECT hipq.enqueue_many('t', '{1, 2, 3}', queue =>
 SELECT pg_temp.guard_calls(
     $$SELECT hipq.enqueue_many('t', '{1, 2, 3}', '{c, NULL, b}', queue => 'direct.q')$$);
 SELECT pg_temp.guard_calls($$INSERT INTO hipq.direct_q (job_type) VALUES ('t')$$);
+SELECT pg_temp.guard_calls(
+    $$INSERT INTO hipq.direct_q (job_type) VALUES ('t') ON CONFLICT DO NOTHING$$);
 SELECT job_key, job_data FROM hipq.direct_q ORDER BY id;
 DELETE FROM hipq.direct_q;
 
--- ---- The rows are the same as INSERT's
+-- ---- The rows are the same as those of the guard, which INSERT ON CONFLICT calls
 CREATE FUNCTION pg_temp.differences() RETURNS bigint LANGUAGE sql AS $$
     SELECT count(*)
     FROM (SELECT to_jsonb(job) - 'id' AS row, count(*) FROM hipq.direct_q AS job GROUP BY 1) AS rows
-    WHERE count <> 3 $$;
+    WHERE count <> 4 $$;
 BEGIN;
 INSERT INTO hipq.direct_q (job_type, job_data) VALUES ('t', '{"a": 1}'), ('known', '{"a": 1}');
+INSERT INTO hipq.direct_q (job_type, job_data) VALUES ('t', '{"a": 1}'), ('known', '{"a": 1}')
+ON CONFLICT DO NOTHING;
 SELECT hipq.enqueue(type, '{"a": 1}', queue => 'direct.q') > 0,
        hipq.enqueue_many(type, '{"{\"a\": 1}"}', queue => 'direct.q') > '{}'
 FROM unnest('{t, known}'::text[]) AS type;
@@ -54,6 +59,12 @@ INSERT INTO hipq.direct_q (job_type, job_data, scheduled_run_time, priority, tim
 SELECT type, NULL, '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01',
        'throttled', 17
 FROM unnest('{t, known}'::text[]) AS type;
+INSERT INTO hipq.direct_q (job_type, job_data, scheduled_run_time, priority, timeout,
+    throttle_factor, time_windows, max_retries, expires_time, throttle_key, queue_ttl)
+SELECT type, NULL, '2100-01-01', -4, 11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01',
+       'throttled', 17
+FROM unnest('{t, known}'::text[]) AS type
+ON CONFLICT DO NOTHING;
 SELECT hipq.enqueue(type, NULL::text, 'direct.q', NULL, '2100-01-01', -4,
     11, 1.23456, 'SAT,  22:00-06:00', 12, '2101-01-01', 'error', 'throttled', 17) > 0,
        hipq.enqueue_many(type, '{NULL}', NULL, 'direct.q', '2100-01-01', -4, 11, 1.23456,
@@ -320,7 +331,9 @@ BEGIN
     calls := ARRAY[
         pg_temp.guard_calls('SELECT hipq.enqueue(''known'', ''0'', queue => ''direct.q'')'),
         pg_temp.guard_calls('SELECT hipq.enqueue_many(''known'', ''{1, 2}'', ''{k, NULL}'',
-            queue => ''direct.q'')')];
+            queue => ''direct.q'')'),
+        pg_temp.guard_calls('INSERT INTO hipq.direct_q (job_type, job_data)
+            VALUES (''known'', ''3'')')];
     SELECT string_agg(job_data::text, ' ' ORDER BY job_data) INTO jobs
     FROM hipq.direct_q WHERE timeout = 7;
     RAISE EXCEPTION '%, jobs %', calls, jobs;

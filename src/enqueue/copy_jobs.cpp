@@ -8,16 +8,8 @@
 // NewRows leaves to SQL.
 #include "enqueue/enqueue.hpp"
 
-#include <memory>
-
 #include "catalog/cache.hpp"
-#include "core/job/validate.hpp"
-#include "enqueue/new_job.hpp"
-#include "enqueue/new_rows.hpp"
-#include "enqueue/remote_jobs.hpp"
-#include "job/current_job.hpp"
-#include "job/job_row.hpp"
-#include "job/note_waiting.hpp"
+#include "enqueue/job_writer.hpp"
 
 extern "C" {
 #include "commands/copy.h"
@@ -141,7 +133,7 @@ public:
             ::MemoryContextSwitchTo(before);
             return found;
         });
-        return is_there ? std::optional(chosen()) : std::nullopt;
+        return is_there ? std::optional(chosen_row(map_, values_, nulls_)) : std::nullopt;
     }
 
     void forget_rows()
@@ -159,19 +151,6 @@ public:
     }
 
 private:
-    RowValues chosen() const
-    {
-        RowValues row{};
-        row.nulls.fill(true);
-        for (std::size_t i = 0; i < core::column_count; ++i) {
-            const int place = map_[i] - 1;
-            if (place >= 0 && !nulls_[place] &&
-                core::kind(static_cast<Column>(i)) != core::ColumnKind::bookkeeping)
-                row.set(static_cast<Column>(i), values_[place]);
-        }
-        return row;
-    }
-
     Relation table_;
     CopyFromState copy_;
     EState *executor_;
@@ -182,78 +161,14 @@ private:
     ErrorContextCallback place_;
 };
 
-// ---- writing ----
+// ---- copying ----
 
-class Writer {
-public:
-    Writer(NewRows rows, int queue_id) : rows_(rows), queue_id_(queue_id) { look_at_catalogue(); }
-
-    // A job with a key is written immediately, so that an error reports its line.
-    void write(RowValues job)
-    {
-        job.set(Column::queue_id, Int32GetDatum(queue_id_));
-        demand_job_type(job);
-        check_new_job(job, *queue_);
-        ++count_;
-        if (remote_jobs_ != nullptr && remote_jobs_->takes(job))
-            return;
-        fill_new_job(job, catalogue_, *queue_);
-        if (job.as_text(Column::job_key) == core::none_text) {
-            jobs_.push_back(job);
-            return;
-        }
-        write_pending();
-        job::make_capacity_for_successor(*queue_, job);
-        rows_.insert_or_raise(job);
-        job::note_if_waiting(rows_.leaf(), job, *queue_);
-    }
-
-    bool is_full() const { return jobs_.size() >= rows_at_once; }
-
-    void write_pending()
-    {
-        if (!rows_.insert(jobs_))
-            refuse_ids_in_use(*queue_);
-        for (const RowValues &job : jobs_)
-            job::note_if_waiting(rows_.leaf(), job, *queue_);
-        jobs_.clear();
-        if (remote_jobs_ != nullptr)
-            remote_jobs_->send();
-    }
-
-    // Uses the present catalogue for the next rows. Must not be called while rows are pending, as
-    // they point into the old catalogue.
-    void look_at_catalogue()
-    {
-        catalogue_ = catalog::catalogue();
-        queue_ = catalogue_->find(queue_id_);
-        if (queue_ == nullptr)
-            HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-                       errmsg("queue %d does not exist", queue_id_));
-        remote_jobs_ =
-            queue_->shards == nullptr ? nullptr : std::make_unique<RemoteJobs>(queue_id_);
-    }
-
-    std::uint64_t count() const { return count_; }
-    void close() { rows_.close(); }
-
-private:
-    NewRows rows_;
-    int queue_id_;
-    KnownCatalogue catalogue_;
-    const catalog::Queue *queue_ = nullptr;
-    std::unique_ptr<RemoteJobs> remote_jobs_;  // null: not a sharded instance
-    std::vector<RowValues> jobs_;
-    std::uint64_t count_ = 0;
-};
-
-void copy_all(Reader &reader, Writer &writer)
+void copy_all(Reader &reader, JobWriter &writer)
 {
     MemoryContext before = ::MemoryContextSwitchTo(reader.memory());
     while (const auto job = reader.next()) {
         writer.write(*job);
-        if (!writer.is_full() &&
-            ::MemoryContextMemAllocated(reader.memory(), false) < bytes_at_once)
+        if (!writer.is_full(reader.memory()))
             continue;
         writer.write_pending();
         reader.forget_rows();
@@ -281,7 +196,7 @@ bool copy_jobs(const CopyStmt &statement, const char *source, QueryCompletion *c
         rows->close();
         return false;
     }
-    Writer writer(*rows, queue->id);
+    JobWriter writer(*rows, queue->id);
     Reader reader(table, statement, source);
     copy_all(reader, writer);
     reader.close();

@@ -72,6 +72,21 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
 // report why it cannot be run. Call outside pg::call().
 bool copy_jobs(const CopyStmt &statement, const char *source, QueryCompletion *completion);
 
+// ---- insert jobs ----
+
+struct OrdinaryInsert {
+    int queue_id;
+    bool is_seen;  // the statement calls functions that see the rows before
+};
+
+// Whether an INSERT into the table of a queue, which is about to be planned, can be run without the
+// guard trigger: no ON CONFLICT, no policy, and values for columns alone that users may set.
+std::optional<OrdinaryInsert> ordinary_insert(const Query &query, int queue_id);
+
+// Makes the plan of such an INSERT run without the guard trigger, unless the table is found to be
+// changed when it is run. Call inside pg::call() only.
+void insert_without_trigger(PlannedStmt &planned, const OrdinaryInsert &ordinary);
+
 // ---- start values ----
 
 using KnownCatalogue = std::shared_ptr<const catalog::Catalogue>;

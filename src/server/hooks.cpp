@@ -233,33 +233,40 @@ void default_queue_id_of_inserts(Query &query, int queue_id, Oid relation)
     });
 }
 
-// Handles the statement and its WITH clause, the only other place that can have an INSERT.
-void before_planning(Query &query)
+// Handles the statement and its WITH clause, the only other place that can have an INSERT. Returns
+// the statement itself, if it is an ordinary INSERT of jobs.
+std::optional<enqueue::OrdinaryInsert> before_planning(Query &query)
 {
+    std::optional<enqueue::OrdinaryInsert> ordinary;
     if ((query.commandType == CMD_INSERT || query.commandType == CMD_MERGE) &&
         query.resultRelation != 0) {
         const Oid relation = rt_fetch(query.resultRelation, query.rtable)->relid;
-        if (const int queue_id = queue_of_table(relation))
+        if (const int queue_id = queue_of_table(relation)) {
+            ordinary = enqueue::ordinary_insert(query, queue_id);
             default_queue_id_of_inserts(query, queue_id, relation);
+        }
     }
     const int count = list_length(query.cteList);
     for (int i = 0; i < count; ++i) {
         const auto *cte = static_cast<const CommonTableExpr *>(list_nth(query.cteList, i));
         if (IsA(cte->ctequery, Query))
-            before_planning(*reinterpret_cast<Query *>(cte->ctequery));
+            (void)before_planning(*reinterpret_cast<Query *>(cte->ctequery));
     }
+    return ordinary;
 }
 
 extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options,
                                      ParamListInfo parameters)
 {
-    pg::enter([&] { before_planning(*query); });
+    const auto ordinary_insert = pg::enter([&] { return before_planning(*query); });
     const bool outer =
         catalog::set_planned_by_visible_queues(false);  // planning may plan other statements
     const auto next = previous_planner != nullptr ? previous_planner : ::standard_planner;
     PlannedStmt *planned = next(query, text, options, parameters);
     if (catalog::set_planned_by_visible_queues(outer))
         planned->dependsOnRole = true;
+    if (ordinary_insert.has_value())
+        enqueue::insert_without_trigger(*planned, *ordinary_insert);
     return planned;
 }
 
