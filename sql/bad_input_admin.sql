@@ -176,20 +176,17 @@ SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit => 1
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit => 'NaN')$$);
 SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'a', throttle_limit_per_key => -1e9)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', throttle_limit_per_key => 1e9)$$);
-CREATE FUNCTION bad_single(jsonb) RETURNS void LANGUAGE sql AS '';
 CREATE FUNCTION bad_batch(jsonb[]) RETURNS void LANGUAGE sql AS '';
 CREATE PROCEDURE bad_batch_procedure(jsonb[]) LANGUAGE sql AS '';
 CREATE PROCEDURE bad_locked(jsonb) LANGUAGE sql AS '';
 SELECT try(
-    $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_single', batch_size => 10)$$);
-SELECT try(
-    $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'SELECT $1', batch_size => 10)$$);
+    $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_locked', batch_size => 10)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_batch_procedure')$$);
 SELECT try(
     $$SELECT hipq.register_job_type('bad.queue', 'a', handler => 'bad_locked', claim => 'lock')$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', retry_handler => 'bad_batch')$$);
 SELECT hipq.register_job_type('bad.queue', 'batch', handler => 'bad_batch', batch_size => 10);
-SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'batch', handler => 'bad_single')$$);
+SELECT try($$SELECT hipq.alter_job_type('bad.queue', 'batch', handler => 'bad_locked')$$);
 SELECT hipq.drop_job_type('bad.queue', 'batch');
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', queue_ttl => 0)$$);
 SELECT try($$SELECT hipq.register_job_type('bad.queue', 'a', worker_wait_ttl => -1)$$);

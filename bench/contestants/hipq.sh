@@ -1,5 +1,6 @@
-# hipq: single-job handlers with strict and with group durability, the latter also with a throttle
-# limit; batch handlers; batch handlers in a queue that keeps no succeeded jobs.
+# hipq: single-job handlers with strict and with group durability, one job or 50 in a transaction,
+# the former also with a throttle limit; batch handlers; batch handlers in a queue that keeps no
+# succeeded jobs.
 
 hipq_setup() {
     sql -c "CREATE EXTENSION hipq" -c "DO \$\$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END \$\$"
@@ -13,6 +14,8 @@ SQL
 
 hipq_strict_setup() { hipq_setup strict jsonb; }
 hipq_group_setup() { hipq_setup group jsonb; }
+hipq_strict_together_setup() { hipq_setup strict jsonb 50; }
+hipq_together_setup() { hipq_setup group jsonb 50; }
 hipq_batch_setup() { hipq_setup group 'jsonb[]' 500; }
 hipq_limited_setup() { hipq_setup group jsonb '' '' 1000; }  # a limit that the load never reaches
 hipq_nothing_kept_setup() { hipq_setup group 'jsonb[]' 500 0; }
@@ -23,7 +26,7 @@ hipq_hold() {
     until [ "$(sql -c 'SELECT count(*) FROM hipq.executors')" = 0 ]; do sleep 0.1; done
 }
 
-# Inserts $1 jobs with one statement, through the guard trigger.
+# Inserts $1 jobs with one statement.
 hipq_enqueue() {
     sql -c "INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', jsonb_build_object('n', n, 'text', repeat('x', 80)) FROM generate_series(1, $1) AS n"
 }
@@ -51,7 +54,7 @@ SQL
     [ "$(sql -c "SELECT count(*) FROM hipq.job WHERE error <> 'NONE'")" = 0 ] || die "$contestant: a job failed"
 }
 
-for variant in hipq_strict hipq_group hipq_limited hipq_batch hipq_nothing_kept; do
+for variant in hipq_strict hipq_strict_together hipq_group hipq_together hipq_limited hipq_batch hipq_nothing_kept; do
     for action in hold enqueue drain; do
         eval "${variant}_$action() { hipq_$action \"\$@\"; }"
     done

@@ -287,8 +287,8 @@ COMMENT ON COLUMN hipq.job_type.claim
     IS 'how jobs are taken: lock = by a row lock, in the transaction of the handler; record = '
     'state running is committed first; auto = lock for short jobs';
 COMMENT ON COLUMN hipq.job_type.batch_size
-    IS 'most jobs in one call of the handler; more than 1 needs a handler over hipq.job[], '
-    'jsonb[], or bigint[] and jsonb[]';
+    IS 'most jobs in one transaction: in one call of a handler over hipq.job[], jsonb[], or '
+    'bigint[] and jsonb[], or in a call each';
 COMMENT ON COLUMN hipq.job_type.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs of the type; below 1 = no limit';
 COMMENT ON COLUMN hipq.job_type.throttle_limit_per_key

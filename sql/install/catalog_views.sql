@@ -466,7 +466,7 @@ COMMENT ON COLUMN hipq.job_types_detail.on_missing_handler
 COMMENT ON COLUMN hipq.job_types_detail.queue_ttl
     IS 'seconds an external worker has to accept a job offered to it';
 COMMENT ON COLUMN hipq.job_types_detail.claim IS 'how jobs are taken: lock, record or auto';
-COMMENT ON COLUMN hipq.job_types_detail.batch_size IS 'most jobs in one call of the handler';
+COMMENT ON COLUMN hipq.job_types_detail.batch_size IS 'most jobs in one transaction';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_limit
     IS 'limit on the sum of throttle_factor over running jobs of the type; NULL = no limit';
 COMMENT ON COLUMN hipq.job_types_detail.throttle_used

@@ -128,11 +128,12 @@ void begin_turn(const Executor &executor, const std::vector<claim::Lane> &lanes,
 
 // ---- taking ----
 
+// How many jobs to run in one transaction.
 std::size_t batch_size_of(const catalog::JobType &type)
 {
-    return catalog::takes_batches(type.handler, type.handler_kind)
-               ? static_cast<std::size_t>(type.batch_size)
-               : 1;
+    return type.handler_kind == catalog::HandlerKind::procedure
+               ? 1
+               : static_cast<std::size_t>(type.batch_size);
 }
 
 void note_next_due(Executor &executor, const claim::Lane &lane, pg::Time now)
@@ -166,12 +167,12 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
     if (!claim::capacity_condition(*lane.queue, lane.head.job_type).passed())
         return Tried::nothing;  // the process that makes room reports it
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
+    const auto run_time = lanes::run_time(lane.queue->id, type.name);
     const std::size_t batch_size = batch_size_of(type);
     executor.prefetched = claim::batch_of(*lane.queue, type, batch_size);
-    executor.prefetched.run_time = lanes::run_time(lane.queue->id, type.name);
-    if (claim::take_jobs(
-            executor, lane, now,
-            core::prefetch_size(executor.prefetched.run_time, batch_size, most_prefetched)))
+    executor.prefetched.run_time = run_time;
+    if (claim::take_jobs(executor, lane, now,
+                         core::prefetch_size(run_time, batch_size, most_prefetched)))
         return Tried::taken;
     note_next_due(executor, lane, now);  // reading the lane in vain has told when it is due
     return lane.ref.is_known() && lanes::due_of(lane.ref) <= now ? Tried::left : Tried::nothing;

@@ -35,13 +35,57 @@ void choose_durability(const Queue &queue)
         commit_without_waiting();
 }
 
-// Messages of its deferred triggers are kept with those of the handler.
-std::vector<pg::RawValue> run_user_code(const Executor &executor, const Task &task)
+// Calls the handler for one job, or a batch handler for all. Messages of its deferred triggers are
+// kept with those of the handler.
+std::vector<pg::RawValue> run_user_code(const Executor &executor, const Task &task,
+                                        std::span<const ClaimedJob> jobs, SessionUse &session)
 {
+    session.begin();
+    HIPQ_POINT("before-handler");
     const Listening listening;
-    std::vector<pg::RawValue> results = run_handler(*task.handler, task.jobs, executor.job_memory);
+    std::vector<pg::RawValue> results = run_handler(*task.handler, jobs, executor.job_memory);
     end_user_code();
+    HIPQ_POINT("after-handler");
     return results;
+}
+
+// Whether a handler of single jobs runs several of them in one transaction.
+bool has_a_call_for_each(const Task &task)
+{
+    return task.jobs.size() > 1 && !catalog::is_batch(task.handler->arguments);
+}
+
+// Ends a call after which the transaction goes on. Returns false if the job needs a transaction of
+// its own: it asks for another end than success, or what it did to the session outlives the call.
+bool end_call(const Task &task, const ClaimedJob &job, SessionUse &session)
+{
+    session.put_back();
+    if (session.is_dirty() || job::requested_end().end != job::HandlerEnd::finished)
+        return false;
+    const pg::OwnSettings own;
+    write_attempt_log(*task.queue, job);
+    return true;
+}
+
+// Calls the handler for each job. Returns fewer results than jobs if one needs a transaction of its
+// own; the call for the last job has not been ended.
+std::vector<pg::RawValue> call_for_each(const Executor &executor, const Task &task,
+                                        SessionUse &session)
+{
+    std::vector<pg::RawValue> results;
+    for (const ClaimedJob &job : task.jobs) {
+        if (!results.empty() && !end_call(task, task.jobs[results.size() - 1], session))
+            return results;
+        make_current(task.handler, {&job, 1});
+        results.push_back(run_user_code(executor, task, {&job, 1}, session).front());
+    }
+    return results;
+}
+
+// Stands for the failure of jobs that run again one by one. It is shown nowhere.
+Failure not_together()
+{
+    return {core::Reason::conflict, "0A000", "the jobs cannot run in one transaction"};
 }
 
 // Runs the handler's transaction, in the role's isolation level, up to its end; under a claim by
@@ -53,17 +97,22 @@ std::optional<Failure> call(const Executor &executor, const Task &task, StopCont
         const auto stopped = stop_failure(control.stop(), task.jobs.front());
         return stopped.value_or(missing_handler());
     }
+    const bool is_group = has_a_call_for_each(task);
+    if (is_group && task.handler->may_commit)
+        return not_together();
     if (task.mode == core::ClaimMode::record)
         pg::start_session_transaction();
     job::demand_fitting_data(*task.queue, task.jobs);
-    session.begin();
-    HIPQ_POINT("before-handler");
-    const std::vector<pg::RawValue> results = run_user_code(executor, task);
-    HIPQ_POINT("after-handler");
+    const std::vector<pg::RawValue> results =
+        is_group ? call_for_each(executor, task, session)
+                 : run_user_code(executor, task, task.jobs, session);
     // The handler may have caught the cancellation, or been done before it took effect.
     if (auto stopped = stop_failure(control.stop(), task.jobs.front()))
         return stopped;
-    session.put_back();
+    if (!is_group)
+        session.put_back();
+    else if (results.size() < task.jobs.size() || !end_call(task, task.jobs.back(), session))
+        return not_together();
     conclude(*task.queue, task.jobs, results);
     HIPQ_POINT("after-finish");
     choose_durability(*task.queue);

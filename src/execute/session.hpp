@@ -30,6 +30,9 @@ public:
     // outlives the abort.
     void look();
 
+    // Whether clean() has to reset everything.
+    bool is_dirty() const { return is_dirty_; }
+
 private:
     LocalTransactionId transaction_ = InvalidLocalTransactionId;
     int settings_level_ = 0;

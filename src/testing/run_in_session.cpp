@@ -222,7 +222,9 @@ private:
         Call call{queue, catalog::known_handler(queue, *type), {}};
         if (!call.handler.has_value() && !type->fails_without_handler)
             return std::nullopt;
-        const int most = call.handler.has_value() ? std::min(type->batch_size, left_) : 1;
+        const bool is_batch =
+            call.handler.has_value() && catalog::is_batch(call.handler->arguments);
+        const int most = is_batch ? std::min(type->batch_size, left_) : 1;
         for (auto due = due_jobs(queue, head, now, most); call.jobs.empty() && !due.empty();
              due = due_jobs(queue, head, now, most)) {
             if (call.handler.has_value())

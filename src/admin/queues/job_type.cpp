@@ -168,7 +168,7 @@ void register_job_type(const pg::Arguments &arguments, IfExists if_exists)
         arguments.maybe_text("handler_kind").value_or("auto"));
     const std::string decider =
         catalog::read_retry_handler(queue, arguments.maybe_text("retry_handler").value_or("NONE"));
-    check_running(what.handler, what.kind,
+    check_running(what.kind,
                   core::parse_claim_rule(arguments.maybe_text("claim").value_or("auto")).value(),
                   arguments.maybe_int("batch_size").value_or(1));
     external::warn_of_short_ttl(queue, name, arguments.maybe_seconds("queue_ttl"));
@@ -218,8 +218,7 @@ void alter_job_type(const pg::Arguments &arguments)
     if (decider.has_value())
         decider = catalog::read_retry_handler(queue, *decider);
     const std::optional<std::string> rule = arguments.maybe_text("claim");
-    check_running(what.has_value() ? what->handler : present->handler,
-                  what.has_value() ? what->kind : present->handler_kind,
+    check_running(what.has_value() ? what->kind : present->handler_kind,
                   rule.has_value() ? core::parse_claim_rule(*rule).value() : present->claim,
                   arguments.maybe_int("batch_size").value_or(present->batch_size));
     if (!store(queue, name, arguments, what, decider,

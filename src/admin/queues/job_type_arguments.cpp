@@ -2,7 +2,6 @@
 #include "admin/queues/job_type_arguments.hpp"
 
 #include "catalog/checks.hpp"
-#include "catalog/handler.hpp"
 #include "catalog/job_parameters.hpp"
 #include "pg/time_zone.hpp"
 
@@ -126,19 +125,18 @@ std::optional<std::string> read_time_windows(const std::optional<std::string> &t
     return text.has_value() ? std::optional(pg::canonical_time_windows(*text)) : std::nullopt;
 }
 
-void check_running(const std::string &handler_text, HandlerKind kind, core::ClaimRule rule,
-                   int batch)
+void check_running(HandlerKind kind, core::ClaimRule rule, int batch)
 {
     if (rule == core::ClaimRule::lock && kind == HandlerKind::procedure)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                    errmsg("a procedure cannot be claimed by lock"),
                    errdetail("It may commit midway, and the lock would be gone."),
                    errhint("Use claim => 'record' or 'auto'."));
-    if (batch > 1 && handler_text != "NONE" && !catalog::takes_batches(handler_text, kind))
+    if (batch > 1 && kind == HandlerKind::procedure)
         HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("%s cannot handle batches", handler_text.c_str()),
-                   errhint("A batch handler is a function with arguments (hipq.job[]), (jsonb[]) "
-                           "or (bigint[], jsonb[])."));
+                   errmsg("a procedure cannot run several jobs in one transaction"),
+                   errdetail("It may commit midway."),
+                   errhint("Use batch_size => 1, or a function."));
 }
 
 }  // namespace hipq::admin

@@ -15,7 +15,6 @@ std::optional<std::string> zone_to_store(const std::optional<std::string> &given
 std::optional<std::string> read_time_windows(const std::optional<std::string> &text);
 
 // Checks that the handler, claim and batch_size that the type will have fit together.
-void check_running(const std::string &handler_text, catalog::HandlerKind kind, core::ClaimRule rule,
-                   int batch);
+void check_running(catalog::HandlerKind kind, core::ClaimRule rule, int batch);
 
 }  // namespace hipq::admin
