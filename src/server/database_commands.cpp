@@ -15,6 +15,7 @@
 #include "shared/wakeup/commit.hpp"
 
 extern "C" {
+#include "access/twophase.h"
 #include "commands/defrem.h"
 }
 
@@ -145,6 +146,17 @@ constinit pg::Statement lock_tables("LOCK TABLE hipq.schedule, hipq.job IN ACCES
 constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' "
                                         "UNION ALL SELECT 1 FROM hipq.successor LIMIT 1");
 
+// What the command drops: of its queues, the tables with their indexes, TOAST tables, types,
+// constraints, triggers and defaults of columns.
+constinit pg::Statement count_objects(R"(
+    WITH relation AS (SELECT oid, reltoastrelid FROM pg_class WHERE relnamespace = 'hipq'::regnamespace)
+    SELECT (SELECT count(*) + 2 * count(*) FILTER (WHERE reltoastrelid <> 0) FROM relation)
+         + (SELECT count(*) FROM pg_attrdef WHERE adrelid IN (SELECT oid FROM relation))
+         + (SELECT count(*) FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM relation))
+         + (SELECT count(*) FROM pg_type WHERE typnamespace = 'hipq'::regnamespace)
+         + (SELECT count(*) FROM pg_constraint WHERE connamespace = 'hipq'::regnamespace)
+         + (SELECT count(*) FROM pg_proc WHERE pronamespace = 'hipq'::regnamespace))");
+
 bool names_hipq(const DropStmt &statement)
 {
     ListCell *cell = nullptr;
@@ -174,6 +186,24 @@ void refuse_if_unfinished()
                    errhint("Wait for them, cancel them, or SET hipq.allow_drop = on."));
 }
 
+// PostgreSQL would fill the lock table, in which other sessions find no room then, and fail with
+// "out of shared memory". It has a little more room than it promises, which is left to others.
+void refuse_if_too_large()
+{
+    const std::int64_t room =
+        std::int64_t{max_locks_per_xact} * (std::int64_t{MaxBackends} + max_prepared_xacts);
+    const std::int64_t objects =
+        pg::as_extension_owner([] { return count_objects.run_latest().front().integer(0); });
+    if (objects > room)
+        HIPQ_RAISE(errcode(ERRCODE_OUT_OF_MEMORY),
+                   errmsg("no room for the locks of a transaction that drops extension \"hipq\""),
+                   errdetail("It locks " INT64_FORMAT " objects, most of them of queues, and there "
+                             "is room for " INT64_FORMAT " locks.",
+                             objects, room),
+                   errhint("First drop queues with hipq.drop_queue(), each in a transaction of its "
+                           "own. Or increase max_locks_per_transaction, which needs a restart."));
+}
+
 // Checks first, so that a refusal disturbs no process, and again under the lock, when no session
 // can enqueue or schedule any more. Removes hipq's entries in pg_cron while hipq's functions and
 // tables exist, in the same transaction.
@@ -182,6 +212,7 @@ void before_drop_extension()
     if (!owns_extension())
         return;
     refuse_if_unfinished();
+    refuse_if_too_large();
     job::forbid_two_phase(job::NoTwoPhase::extension_dropped);
     clear_the_way(MyDatabaseId, Afterwards::forget);
     pg::as_extension_owner([] { lock_tables.run(); });
@@ -269,15 +300,6 @@ void before_command_on_database(const Node *statement, ProcessUtilityContext con
     }
 }
 
-bool drops_extension(const Node *statement)
-{
-    return is_drop_extension(statement) ||
-           (IsA(statement, DropOwnedStmt) &&
-            names_extension_owner(*reinterpret_cast<const DropOwnedStmt *>(statement)));
-}
-
-}  // namespace
-
 bool is_drop_extension(const Node *statement)
 {
     if (!IsA(statement, DropStmt))
@@ -286,12 +308,14 @@ bool is_drop_extension(const Node *statement)
     return drop.removeType == OBJECT_EXTENSION && names_hipq(drop);
 }
 
-extern "C" void hipq_explain_locks_of_drop(void *)
+bool drops_extension(const Node *statement)
 {
-    if (geterrcode() == ERRCODE_OUT_OF_MEMORY)
-        errhint("First drop queues with hipq.drop_queue(), a few in each transaction. Or increase "
-                "max_locks_per_transaction, which needs a restart.");
+    return is_drop_extension(statement) ||
+           (IsA(statement, DropOwnedStmt) &&
+            names_extension_owner(*reinterpret_cast<const DropOwnedStmt *>(statement)));
 }
+
+}  // namespace
 
 void before_database_command(const PlannedStmt &planned, ProcessUtilityContext context)
 {

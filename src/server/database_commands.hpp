@@ -9,15 +9,8 @@ namespace hipq::server {
 // Called before each utility statement. For DROP DATABASE, ALTER DATABASE RENAME and SET
 // TABLESPACE, CREATE DATABASE from a template, ALTER and DROP EXTENSION hipq: ends the workers of
 // that database and keeps new ones away until the command's transaction has ended. Refuses DROP
-// EXTENSION while there are unfinished jobs. Acts only for roles that may give the command. Raises
-// what an interrupt raises.
+// EXTENSION while there are unfinished jobs, or without room for its locks. Acts only for roles
+// that may give the command. Raises what an interrupt raises.
 void before_database_command(const PlannedStmt &planned, ProcessUtilityContext context);
-
-// Returns whether the statement is DROP EXTENSION hipq.
-bool is_drop_extension(const Node *statement);
-
-// An error context callback for that command, which locks each table and index of each queue: if
-// there is no room for so many locks, the hint says what to do.
-extern "C" void hipq_explain_locks_of_drop(void *);
 
 }  // namespace hipq::server

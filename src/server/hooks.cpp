@@ -150,9 +150,6 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
                                      QueryEnvironment *environment, DestReceiver *receiver,
                                      QueryCompletion *completion)
 {
-    ErrorContextCallback drop{error_context_stack, hipq_explain_locks_of_drop, nullptr};
-    if (is_drop_extension(planned->utilityStmt))
-        error_context_stack = &drop;
     pg::enter([&] { before_utility(*planned, context); });
     const bool commits_prepared = is_transaction_command(*planned, TRANS_STMT_COMMIT_PREPARED) &&
                                   pg::enter([] { return is_installed(); });
@@ -168,7 +165,6 @@ extern "C" void hipq_process_utility(PlannedStmt *planned, const char *text, boo
         return;
     const auto next = previous_utility != nullptr ? previous_utility : ::standard_ProcessUtility;
     next(planned, text, read_only_tree, context, parameters, environment, receiver, completion);
-    error_context_stack = drop.previous;
     if (feeds && pg::enter([] { return is_installed(); }))
         pg::enter([] { catalog::hold_all_fed_queues(); });
     if (renames && pg::enter([] { return is_installed(); }))
