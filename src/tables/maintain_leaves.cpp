@@ -60,7 +60,7 @@ constinit pg::Statement select_leaves(R"(
            leaf.relreplident = 'f'
     FROM pg_inherits
     JOIN pg_class AS leaf ON leaf.oid = inhrelid
-    CROSS JOIN LATERAL regexp_match(pg_get_expr(leaf.relpartbound, leaf.oid),
+    CROSS JOIN LATERAL regexp_match(pg_get_expr(leaf.relpartbound, 0),
                                     '^FOR VALUES FROM \(''([^'']+)''\) TO \(''([^'']+)''\)$') AS bound(texts)
     WHERE inhparent = $1
     ORDER BY 3)");
