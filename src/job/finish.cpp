@@ -90,13 +90,6 @@ constexpr const char *expired_sql = R"(
     ORDER BY job.expires_time
     LIMIT $2)";
 
-constexpr const char *next_expiry_sql = R"(
-    SELECT job.expires_time FROM {live} AS job
-    WHERE job.expires_time < '9999-01-01 00:00:00+00' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
-                                        R"(
-    ORDER BY job.expires_time
-    LIMIT 1)";
-
 constinit pg::Statement insert_attempt(R"(
     INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, worker_id, job_type, job_key, reason,
                               sqlstate, error, detail, hint, context, traceparent)
@@ -438,13 +431,6 @@ int expire_waiting(const catalog::Queue &queue, pg::Time now, int limit)
             report_set_aside(queue, id, *trouble);
         }
     return count;
-}
-
-pg::Time next_expiry(const catalog::Queue &queue)
-{
-    const pg::Rows rows =
-        pg::as_hipq([&] { return catalog::statement_for(queue, next_expiry_sql).run(); });
-    return rows.empty() ? pg::infinity : rows.front().time(0);
 }
 
 }  // namespace hipq::job

@@ -13,6 +13,7 @@ extern "C" {
 #include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "storage/sinvaladt.h"
+#include "storage/smgr.h"
 #include "utils/guc_tables.h"
 }
 
@@ -177,6 +178,18 @@ inline IndexScanDesc begin_bitmap_scan(Relation index, int keys)
 #else
     return ::index_beginscan_bitmap(index, ::GetActiveSnapshot(), keys);
 #endif
+}
+
+// The pages of a relation whose file is not mapped, without opening it.
+inline BlockNumber count_blocks(const FormData_pg_class &form)
+{
+    const Oid space = OidIsValid(form.reltablespace) ? form.reltablespace : MyDatabaseTableSpace;
+#if PG_VERSION_NUM >= 170000
+    const ProcNumber owner = INVALID_PROC_NUMBER;
+#else
+    const BackendId owner = InvalidBackendId;
+#endif
+    return ::smgrnblocks(::smgropen({space, MyDatabaseId, form.relfilenode}, owner), MAIN_FORKNUM);
 }
 
 // For a new row; the target knows the unique indexes. False: a conflicting entry exists.
