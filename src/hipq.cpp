@@ -7,6 +7,7 @@
 #include "execute/execute.hpp"
 #include "job/job_row.hpp"
 #include "job/two_phase.hpp"
+#include "monitor/monitor.hpp"
 #include "pg/guard.hpp"
 #include "pg/point.hpp"
 #include "server/server.hpp"
@@ -82,6 +83,7 @@ void _PG_init()
         hipq::catalog::watch_routines();
         hipq::catalog::watch_visible_queues();
         hipq::server::install_hooks();
+        hipq::monitor::install_job_scan();
         hipq::execute::listen_to_handlers();
         if (process_shared_preload_libraries_in_progress)
             hipq::server::register_launcher();

@@ -432,12 +432,15 @@ CREATE FUNCTION hipq._is_in_reach_by_scan_support(internal) RETURNS internal
 COMMENT ON FUNCTION hipq._is_in_reach_by_scan_support(internal)
     IS 'the same for hipq._is_in_reach_by_scan()';
 
-CREATE FUNCTION hipq._is_in_reach_by_scan(queue_id integer, queues integer[]) RETURNS boolean
+CREATE FUNCTION hipq._is_in_reach_by_scan(
+    queue_id integer, queues integer[], one_by_one boolean
+) RETURNS boolean
     LANGUAGE c STRICT IMMUTABLE SUPPORT hipq._is_in_reach_by_scan_support
     AS 'MODULE_PATHNAME', 'hipq__is_one_of';
-COMMENT ON FUNCTION hipq._is_in_reach_by_scan(integer, integer[])
-    IS 'the same, for a table that is scanned unless the statement asks for rows by their ids: '
-    'then the planner leaves out all tables';
+COMMENT ON FUNCTION hipq._is_in_reach_by_scan(integer, integer[], boolean)
+    IS 'the same, for jobs that are scanned unless the statement asks for them by their ids: then '
+    'the planner leaves them out. one_by_one: of many queues, each read when its turn comes; or '
+    'else of few, by the tables in the plan';
 
 CREATE FUNCTION hipq._asked_ids_support(internal) RETURNS internal
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__asked_ids_support';

@@ -3,9 +3,10 @@
 -- Where a table has NONE or a time of the year 9999, views show NULL. Users look for a job by its
 -- key, so hipq._is_as_asked() makes the planner use the index of the column.
 
--- Planning a statement over the tables of all queues takes long. If the statement gives ids, its
+-- Planning a statement over the tables of many queues takes long. If the statement gives ids, its
 -- jobs come from hipq._jobs_by_id(), and no table is scanned; without ids this function returns no
 -- row. hipq._is_asked_for() limits the plan to the tables of the queues that the statement names.
+-- If these are many, the jobs come from hipq._jobs_queue_by_queue() instead of hipq.job.
 
 -- Where hipq.job is joined with queues, it is in a subquery of its own. Otherwise the planner adds
 -- the queue_id of each table of each queue to one equivalence class, and searches this class for
@@ -63,7 +64,12 @@ SELECT job.id,
 FROM (
     SELECT *, clock_timestamp()
     FROM hipq.job
-    WHERE hipq._is_in_reach_by_scan(job.queue_id, hipq._readable_queues())
+    WHERE hipq._is_in_reach_by_scan(job.queue_id, hipq._readable_queues(), false)
+      AND hipq._is_as_asked(job.job_key)
+    UNION ALL
+    SELECT *, clock_timestamp()
+    FROM hipq._jobs_queue_by_queue() AS job
+    WHERE hipq._is_in_reach_by_scan(job.queue_id, hipq._readable_queues(), true)
       AND hipq._is_as_asked(job.job_key)
     UNION ALL
     SELECT *, clock_timestamp()

@@ -11,4 +11,7 @@ namespace hipq::monitor {
 // only the conditions that say so. Needs a transaction.
 std::vector<claim::Condition> conditions_of(const job::FoundJob &job);
 
+// Has the planner read the jobs of many queues one queue at a time. _PG_init calls it once.
+void install_job_scan();
+
 }  // namespace hipq::monitor

@@ -1458,13 +1458,15 @@ $got$, $want$VALUES
     ('_is_one_of_support(internal)', 'internal', 'v'),
     ('_is_in_reach(queue_id integer, queues integer[])', 'boolean', 'i'),
     ('_is_in_reach_support(internal)', 'internal', 'v'),
-    ('_is_in_reach_by_scan(queue_id integer, queues integer[])', 'boolean', 'i'),
+    ('_is_in_reach_by_scan(queue_id integer, queues integer[], one_by_one boolean)', 'boolean',
+        'i'),
     ('_is_in_reach_by_scan_support(internal)', 'internal', 'v'),
     ('_asked_ids()', 'bigint[]', 's'),
     ('_asked_ids_support(internal)', 'internal', 'v'),
     ('_is_asked_for(queue text, queue_id integer)', 'boolean', 'i'),
     ('_is_asked_for_support(internal)', 'internal', 'v'),
     ('_jobs_by_id(ids bigint[])', 'SETOF hipq.job', 's'),
+    ('_jobs_queue_by_queue()', 'SETOF hipq.job', 's'),
     ('_unfinished_job(queue_id integer, id bigint, OUT state text, OUT job_type text, '
         'OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, '
         'OUT timeout integer, OUT accepted_time timestamp with time zone)', 'SETOF record', 's'),

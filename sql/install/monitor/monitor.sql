@@ -37,6 +37,12 @@ CREATE FUNCTION hipq._jobs_by_id(ids bigint[]) RETURNS SETOF hipq.job
 COMMENT ON FUNCTION hipq._jobs_by_id(bigint[])
     IS 'jobs with these ids, in all queues that the current user may read';
 
+CREATE FUNCTION hipq._jobs_queue_by_queue() RETURNS SETOF hipq.job
+    LANGUAGE c STABLE ROWS 100000 AS 'MODULE_PATHNAME', 'hipq__jobs_queue_by_queue';
+COMMENT ON FUNCTION hipq._jobs_queue_by_queue()
+    IS 'jobs of all queues that the current user may read; the planner of view hipq.jobs_detail '
+    'puts a scan in its place';
+
 CREATE FUNCTION hipq._unfinished_job(
     queue_id integer, id bigint,
     OUT state text, OUT job_type text, OUT job_key text, OUT throttle_key text,

@@ -82,6 +82,18 @@ is($hipq->sql('SELECT count(*) FROM hipq.many_qb_final_default'), '0',
 is($hipq->sql(sprintf($leaves, q{'hipq.many_qc_final'})), '1',
 	'queues without final jobs have one leaf');
 
+# ---- a locked queue among many, which view jobs reads one by one
+
+my $locker = $hipq->session;
+$locker->query_safe('BEGIN; LOCK TABLE hipq.many_qb IN ACCESS EXCLUSIVE MODE');
+my ($status, $out, $err) =
+  $node->psql('postgres', q{SET statement_timeout = '20s'; SELECT count(*) FROM hipq.jobs});
+is("$status $out", '0 0', 'view jobs does not wait for a locked queue');
+like($err, qr/WARNING:  queue "many\.qb" is left out because its table is locked/,
+	'a warning names the locked queue');
+$locker->query_safe('ROLLBACK');
+$locker->quit;
+
 # ---- a queue whose table has 63 bytes
 
 my $long = 'q' . 'x' x 57;
