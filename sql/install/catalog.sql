@@ -415,22 +415,10 @@ CREATE FUNCTION hipq._is_one_of(queue_id integer, queues integer[]) RETURNS bool
 COMMENT ON FUNCTION hipq._is_one_of(integer, integer[])
     IS 'queue_id = ANY (queues), so cheap that it is asked of a row before anything else is';
 
-CREATE FUNCTION hipq._is_in_reach_support(internal) RETURNS internal
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_support';
-COMMENT ON FUNCTION hipq._is_in_reach_support(internal)
-    IS 'gives the planner ranges of numbers in the place of hipq._is_in_reach()';
-
-CREATE FUNCTION hipq._is_in_reach(queue_id integer, queues integer[]) RETURNS boolean
-    LANGUAGE c STRICT IMMUTABLE SUPPORT hipq._is_in_reach_support
-    AS 'MODULE_PATHNAME', 'hipq__is_one_of';
-COMMENT ON FUNCTION hipq._is_in_reach(integer, integer[])
-    IS 'queue_id = ANY (queues), for tables that are divided by queue: the planner leaves out the '
-    'tables of the others';
-
 CREATE FUNCTION hipq._is_in_reach_by_scan_support(internal) RETURNS internal
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__is_in_reach_by_scan_support';
 COMMENT ON FUNCTION hipq._is_in_reach_by_scan_support(internal)
-    IS 'the same for hipq._is_in_reach_by_scan()';
+    IS 'gives the planner ranges of numbers in the place of hipq._is_in_reach_by_scan()';
 
 CREATE FUNCTION hipq._is_in_reach_by_scan(
     queue_id integer, queues integer[], one_by_one boolean
@@ -438,9 +426,9 @@ CREATE FUNCTION hipq._is_in_reach_by_scan(
     LANGUAGE c STRICT IMMUTABLE SUPPORT hipq._is_in_reach_by_scan_support
     AS 'MODULE_PATHNAME', 'hipq__is_one_of';
 COMMENT ON FUNCTION hipq._is_in_reach_by_scan(integer, integer[], boolean)
-    IS 'the same, for jobs that are scanned unless the statement asks for them by their ids: then '
-    'the planner leaves them out. one_by_one: of many queues, each read when its turn comes; or '
-    'else of few, by the tables in the plan';
+    IS 'queue_id = ANY (queues), for jobs that are scanned unless the statement asks for them by '
+    'their ids. one_by_one: of many queues, each read when its turn comes; or else of few, whose '
+    'tables the planner scans, and no others';
 
 CREATE FUNCTION hipq._asked_ids_support(internal) RETURNS internal
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__asked_ids_support';

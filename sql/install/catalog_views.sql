@@ -6,11 +6,12 @@
 --
 -- A condition of the caller must not be applied to rows that the caller may not see: PostgreSQL
 -- pushes leakproof comparisons below the barrier of a view, and EXPLAIN counts the rows that they
--- find there. So the views read jobs with "hipq._is_in_reach(queue_id, ...)", which gives the
--- planner ranges of constants: the planner leaves out the tables of other queues, and those that
--- another session has locked. They read attempts and dead letters with a constant array in the
--- condition of every scan, which is evaluated first, and with indexes that all begin with queue_id.
--- They read small tables behind OFFSET 0, which no condition of the caller passes.
+-- find there. So the views read jobs with hipq._is_in_reach_by_scan(), which gives the planner
+-- ranges of constants: the planner leaves out the tables of other queues, and those that another
+-- session has locked. Or they read them queue by queue, only queues that the caller may see. They
+-- read attempts and dead letters with a constant array in the condition of every scan, which is
+-- evaluated first, and with indexes that all begin with queue_id. They read small tables behind
+-- OFFSET 0, which no condition of the caller passes.
 --
 -- Functions in a view run with the rights of the caller, so PUBLIC has EXECUTE on them
 -- (rights.sql), and each function checks its caller.
@@ -207,10 +208,8 @@ LEFT JOIN LATERAL (
            min(job.scheduled_run_time) FILTER (
                WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()
            ) AS oldest_due_time
-    FROM hipq.job
+    FROM hipq._unfinished_queue_by_queue() AS job
     WHERE job.queue_id = queue.queue_id
-      AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
-      AND job.state <> 'final'
 ) AS live ON true
 LEFT JOIN LATERAL (
     SELECT count(*) AS running
@@ -238,10 +237,9 @@ LEFT JOIN LATERAL (
                job.throttle_key,
                job.throttle_factor,
                count(*) AS jobs
-        FROM hipq.job
+        FROM hipq._unfinished_queue_by_queue() AS job
         CROSS JOIN (SELECT hipq.now() AS time) AS present
         WHERE job.queue_id = queue.queue_id
-          AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
           AND job.state IN ('initial', 'retry')
           AND job.id NOT IN (
               SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked

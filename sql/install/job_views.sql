@@ -151,8 +151,8 @@ SELECT queue.name AS queue,
 FROM (
     SELECT job.queue_id,
            job.id,
-           job.job_type,
-           job.job_key,
+           job.job_type COLLATE "C",
+           job.job_key COLLATE "C",
            coalesce(executor.attempt, job.attempt) AS attempt,
            executor.pid,
            CASE WHEN executor.pid IS NULL THEN job.worker_id END AS worker_id,
@@ -171,12 +171,9 @@ FROM (
                executor.deadline,
                CASE WHEN job.deadline < '9999-01-01 00:00:00+00' THEN job.deadline END
            ) AS deadline
-    FROM (
-        SELECT *, clock_timestamp()
-        FROM hipq.job
-        WHERE job.state = 'running' AND hipq._is_in_reach(job.queue_id, hipq._visible_queues())
-    ) AS job
+    FROM hipq._unfinished_queue_by_queue() AS job
     LEFT JOIN hipq._running_jobs() AS executor ON executor.job_id = job.id
+    WHERE job.state = 'running'
     UNION ALL
     SELECT executor.queue_id,
            executor.job_id,

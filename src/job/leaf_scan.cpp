@@ -25,29 +25,31 @@ namespace hipq::job {
 namespace {
 
 constexpr long memory_for_entries = 64 * 1024L;
-constexpr int most_keys = 4;
 
 // An index, and the conditions on its leading columns.
 struct Search {
     Oid index = InvalidOid;
     int count = 0;
-    std::array<const Equality *, most_keys> keys{};
+    std::array<const Equality *, most_equalities> keys{};
 };
 
 // The attribute numbers of the conditions' columns in a leaf.
-using Columns = std::array<AttrNumber, most_keys>;
+using Columns = std::array<AttrNumber, most_equalities>;
 
-bool is_named(const Equality &equality, core::Column column)
+// Most rows of a queue may have the same value in these columns.
+bool is_wide(const Equality &equality)
 {
-    return core::name(column) == equality.column;
+    for (const core::Column column : {core::Column::queue_id, core::Column::state,
+                                      core::Column::job_type, core::Column::priority})
+        if (core::name(column) == equality.column)
+            return true;
+    return false;
 }
 
-// Most rows of a queue may have the same type or priority.
 bool is_narrow(const Search &search)
 {
     for (int i = 0; i < search.count; ++i)
-        if (!is_named(*search.keys[static_cast<std::size_t>(i)], core::Column::job_type) &&
-            !is_named(*search.keys[static_cast<std::size_t>(i)], core::Column::priority))
+        if (!is_wide(*search.keys[static_cast<std::size_t>(i)]))
             return true;
     return false;
 }
@@ -60,7 +62,7 @@ bool is_text_none(Datum value)
 
 bool is_for_jobs_with_key(const Equality &equality)
 {
-    if (!is_named(equality, core::Column::job_key))
+    if (core::name(core::Column::job_key) != equality.column)
         return false;
     if (!equality.is_array)
         return !is_text_none(equality.value);
@@ -100,7 +102,7 @@ Search search_by(HeapTuple tuple, std::span<const Equality> equalities, const Co
 {
     const auto *index = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
     Search search{index->indexrelid};
-    for (int i = 0; i < std::min<int>(index->indnkeyatts, most_keys); ++i) {
+    for (int i = 0; i < std::min<int>(index->indnkeyatts, most_equalities); ++i) {
         const Equality *equality = on_column(index->indkey.values[i], equalities, columns);
         if (equality == nullptr)
             break;
@@ -155,18 +157,31 @@ bool compares_so(Relation index, const Search &search)
     return true;
 }
 
-void fill_keys(const Search &search, Relation index, ScanKey keys)
+void fill_key(ScanKey key, const Equality &equality, AttrNumber column)
 {
-    for (int i = 0; i < search.count; ++i) {
-        const Equality &equality = *search.keys[static_cast<std::size_t>(i)];
-        Oid left = InvalidOid;
-        Oid right = InvalidOid;
-        ::op_input_types(equality.comparison, &left, &right);
-        ::ScanKeyEntryInitialize(&keys[i], equality.is_array ? SK_SEARCHARRAY : 0,
-                                 static_cast<AttrNumber>(i + 1), BTEqualStrategyNumber, right,
-                                 index->rd_indcollation[i], ::get_opcode(equality.comparison),
-                                 equality.value);
-    }
+    Oid left = InvalidOid;
+    Oid right = InvalidOid;
+    ::op_input_types(equality.comparison, &left, &right);
+    ::ScanKeyEntryInitialize(key, equality.is_array ? SK_SEARCHARRAY : 0, column,
+                             BTEqualStrategyNumber, right, equality.collation,
+                             ::get_opcode(equality.comparison), equality.value);
+}
+
+void fill_keys(const Search &search, ScanKey keys)
+{
+    for (int i = 0; i < search.count; ++i)
+        fill_key(&keys[i], *search.keys[static_cast<std::size_t>(i)],
+                 static_cast<AttrNumber>(i + 1));
+}
+
+// A table compares before it deforms a row, but with no arrays.
+int fill_keys_of_table(Oid leaf, std::span<const Equality> equalities, ScanKey keys)
+{
+    int count = 0;
+    for (const Equality &equality : equalities)
+        if (!equality.is_array && count < most_equalities)
+            fill_key(&keys[count++], equality, ::get_attnum(leaf, equality.column));
+    return count;
 }
 
 bool has_entry_for(Relation index, ScanKey keys, int count)
@@ -194,13 +209,14 @@ bool LeafScan::begin(Oid leaf, std::span<const Equality> equalities)
         ::UnlockRelationOid(leaf, AccessShareLock);
         return false;
     }
-    const Search search = equalities.empty() ? Search() : best_search(leaf, equalities);
-    std::array<ScanKeyData, most_keys> keys;
+    const Search search =
+        std::ranges::all_of(equalities, is_wide) ? Search() : best_search(leaf, equalities);
+    std::array<ScanKeyData, most_equalities> keys;
     if (search.count > 0) {
         index_ = ::index_open(search.index, AccessShareLock);
         const bool serves = compares_so(index_, search);
         if (serves)
-            fill_keys(search, index_, keys.data());
+            fill_keys(search, keys.data());
         const bool may_have = !serves || has_entry_for(index_, keys.data(), search.count);
         if (!serves || !may_have) {
             ::index_close(index_, AccessShareLock);
@@ -217,7 +233,8 @@ bool LeafScan::begin(Oid leaf, std::span<const Equality> equalities)
         entries_ = pg::begin_index_scan(leaf_, index_, search.count);
         ::index_rescan(entries_, keys.data(), search.count, nullptr, 0);
     } else {
-        rows_ = ::table_beginscan(leaf_, ::GetActiveSnapshot(), 0, nullptr);
+        const int count = fill_keys_of_table(leaf, equalities, keys.data());
+        rows_ = ::table_beginscan(leaf_, ::GetActiveSnapshot(), count, keys.data());
     }
     return true;
 }

@@ -13,6 +13,8 @@ extern "C" {
 
 namespace hipq::job {
 
+constexpr int most_equalities = 8;
+
 // A condition "column = value", or "column = ANY (value)". The comparison is an equality operator
 // of a btree operator family, the collation that of the comparison.
 struct Equality {
@@ -23,12 +25,12 @@ struct Equality {
     Datum value;
 };
 
-// An open scan. The caller checks the conditions itself: they only choose the index.
+// An open scan. The caller checks the conditions itself: these only spare reading.
 class LeafScan {
 public:
-    // Returns false if the leaf does not exist, or if an index says that it has no such row. Then
-    // the scan is not open, no table has been opened, and no lock is kept: some 10 us. Waits for
-    // locks. Uses the active snapshot.
+    // At most most_equalities. Returns false if the leaf does not exist, or if an index says that
+    // it has no such row. Then the scan is not open, no table has been opened, and no lock is kept:
+    // some 10 us. Waits for locks. Uses the active snapshot.
     bool begin(Oid leaf, std::span<const Equality> equalities);
     // Null: there are no more rows.
     TupleTableSlot *next();

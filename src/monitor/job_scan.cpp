@@ -21,10 +21,10 @@ namespace hipq::monitor {
 
 namespace {
 
-// The names of a queue's table and of its live leaf.
-struct Tables {
+struct QueueToRead {
     const char *table;
-    const char *live;
+    const char *live_leaf;
+    bool is_readable;
 };
 
 // What the comparisons of a statement say in one execution.
@@ -32,7 +32,7 @@ struct Conditions {
     bool is_never_met;  // a comparison with NULL
     job::Equality *equalities;
     std::size_t equality_count;
-    List *queues;          // NIL: any
+    List *queues;          // their numbers; NIL: any
     TimestampTz from, to;  // of update_time, both included
 };
 
@@ -40,17 +40,17 @@ struct JobScan {
     CustomScanState node;  // first
     JobScanPlan plan;
     List *values;         // of the comparisons
-    List *columns;        // of hipq.job, in the order of the node's row
-    const char **names;   // of these columns
-    AttrNumber *numbers;  // of these columns in the open leaf
+    AttrNumber *numbers;  // of the columns in the open leaf
     AttrNumber last;      // the greatest of them
+    int key;              // which column is the key; -1: none
     // Until the next execution:
     MemoryContext memory;
     bool is_begun;
     Conditions conditions;
-    List *queues;  // of Tables
+    List *queues;  // of QueueToRead
     int next_queue;
-    List *leaves;  // of that queue
+    bool hides_key;  // of that queue
+    List *leaves;    // of that queue
     int next_leaf;
     job::LeafScan leaf;
 };
@@ -62,23 +62,36 @@ JobScan *as_job_scan(void *node)
 
 // ---- the conditions ----
 
-void add_equality(Conditions &conditions, const JobScan &scan, const Comparison &comparison,
-                  Datum value)
+List *numbers_in(Datum value, bool is_array)
 {
-    const char *column = ::get_attname(scan.plan.table, comparison.column, false);
-    conditions.equalities[conditions.equality_count++] = {
-        column, comparison.comparison, comparison.collation, comparison.is_array, value};
-    if (std::strcmp(column, "queue_id") == 0 && !comparison.is_array &&
-        comparison.comparison == Int4EqualOperator)
-        conditions.queues = list_make1_int(DatumGetInt32(value));
+    if (!is_array)
+        return list_make1_int(DatumGetInt32(value));
+    Datum *elements = nullptr;
+    bool *nulls = nullptr;
+    int count = 0;
+    ::deconstruct_array(DatumGetArrayTypeP(value), INT4OID, sizeof(std::int32_t), true,
+                        TYPALIGN_INT, &elements, &nulls, &count);
+    List *numbers = NIL;
+    for (int i = 0; i < count; ++i)
+        if (!nulls[i])
+            numbers = ::list_append_unique_int(numbers, DatumGetInt32(elements[i]));
+    return numbers;
 }
 
-void add_comparison(Conditions &conditions, const JobScan &scan, const Comparison &comparison,
-                    Datum value)
+void add_equality(Conditions &conditions, const Comparison &comparison, Datum value)
+{
+    conditions.equalities[conditions.equality_count++] = {
+        comparison.column, comparison.comparison, comparison.collation, comparison.is_array, value};
+    if (core::name(core::Column::queue_id) == comparison.column &&
+        comparison.comparison == Int4EqualOperator && conditions.queues == NIL)
+        conditions.queues = numbers_in(value, comparison.is_array);
+}
+
+void add_comparison(Conditions &conditions, const Comparison &comparison, Datum value)
 {
     switch (comparison.use) {
     case Use::equality:
-        add_equality(conditions, scan, comparison, value);
+        add_equality(conditions, comparison, value);
         break;
     case Use::lower_bound:
         conditions.from = std::max(conditions.from, DatumGetTimestampTz(value));
@@ -109,7 +122,7 @@ void find_conditions(JobScan &scan)
         bool by_value = false;
         ::get_typlenbyval(::exprType(reinterpret_cast<Node *>(expression->expr)), &length,
                           &by_value);
-        add_comparison(scan.conditions, scan,
+        add_comparison(scan.conditions,
                        *static_cast<Comparison *>(list_nth(scan.plan.comparisons, i)),
                        ::datumCopy(value, by_value, length));
     }
@@ -123,23 +136,35 @@ const char *copied(const std::string &name)
     return pg::call([&] { return ::pstrdup(name.c_str()); });
 }
 
-// Returns the queues that the caller may read. Leaves out those that another session has locked,
-// with a WARNING for each.
-List *readable_queues(const List *asked)
+std::vector<std::int32_t> sorted(const List *numbers)
+{
+    std::vector<std::int32_t> all;
+    for (int i = 0; i < list_length(numbers); ++i)
+        all.push_back(list_nth_int(numbers, i));
+    std::ranges::sort(all);
+    return all;
+}
+
+// Returns the queues to be read. Leaves out those that another session has locked, with a WARNING
+// for each.
+List *queues_of(JobSource source, const List *asked)
 {
     catalog::VisibleQueues visible_queues;
-    std::vector<std::int32_t> ids = visible_queues.readable();
-    if (asked != NIL)
-        std::erase_if(ids, [&](int id) { return !::list_member_int(asked, id); });
+    const auto may_see = [&](int id) {
+        return source == JobSource::readable ? visible_queues.readable(id)
+                                             : visible_queues.visible(id);
+    };
+    std::vector<std::int32_t> ids = asked != NIL ? sorted(asked) : visible_queues.visible();
+    std::erase_if(ids, [&](int id) { return may_see(id) == nullptr; });
     List *queues = NIL;
     for (const int id : catalog::reachable(ids)) {
-        const std::string &table = visible_queues.readable(id)->table;
-        const char *name = copied(table);
-        const char *live = copied(core::live_leaf_name(table));
+        const std::string &table = may_see(id)->table;
+        const QueueToRead queue{copied(table), copied(core::live_leaf_name(table)),
+                                visible_queues.readable(id) != nullptr};
         pg::call([&] {
-            auto *tables = static_cast<Tables *>(::palloc(sizeof(Tables)));
-            *tables = {name, live};
-            queues = ::lappend(queues, tables);
+            auto *kept = static_cast<QueueToRead *>(::palloc(sizeof(QueueToRead)));
+            *kept = queue;
+            queues = ::lappend(queues, kept);
         });
     }
     return queues;
@@ -182,21 +207,24 @@ bool is_in_time(Oid leaf, TimestampTz from, TimestampTz to)
     return may_have;
 }
 
+// A leaf has all columns of hipq.job, in any order.
+AttrNumber number_of(const char *column, TupleDesc row)
+{
+    AttrNumber number = 1;
+    while (std::strcmp(NameStr(TupleDescAttr(row, number - 1)->attname), column) != 0)
+        ++number;
+    return number;
+}
+
 void find_columns(JobScan &scan)
 {
     scan.last = 0;
-    const TupleDesc row = RelationGetDescr(scan.leaf.leaf());
     ListCell *cell = nullptr;
-    foreach (cell, scan.columns) {
-        const int i = foreach_current_index(cell);
-        const int expected = lfirst_int(cell);
-        // Columns of a leaf are nearly always in the order of hipq.job.
-        if (expected <= row->natts &&
-            std::strcmp(NameStr(TupleDescAttr(row, expected - 1)->attname), scan.names[i]) == 0)
-            scan.numbers[i] = static_cast<AttrNumber>(expected);
-        else
-            scan.numbers[i] = ::get_attnum(RelationGetRelid(scan.leaf.leaf()), scan.names[i]);
-        scan.last = std::max(scan.last, scan.numbers[i]);
+    foreach (cell, scan.plan.columns) {
+        const AttrNumber number =
+            number_of(static_cast<const char *>(lfirst(cell)), RelationGetDescr(scan.leaf.leaf()));
+        scan.numbers[foreach_current_index(cell)] = number;
+        scan.last = std::max(scan.last, number);
     }
 }
 
@@ -219,7 +247,8 @@ void begin(JobScan &scan)
     scan.is_begun = true;
     find_conditions(scan);
     if (!scan.conditions.is_never_met)
-        scan.queues = pg::enter([&] { return readable_queues(scan.conditions.queues); });
+        scan.queues =
+            pg::enter([&] { return queues_of(scan.plan.source, scan.conditions.queues); });
 }
 
 // Returns false after the last leaf.
@@ -233,9 +262,11 @@ bool begin_next_leaf(JobScan &scan)
         if (scan.next_leaf < list_length(scan.leaves)) {
             begin_leaf(scan, list_nth_oid(scan.leaves, scan.next_leaf++));
         } else if (scan.next_queue < list_length(scan.queues)) {
-            const auto *queue = static_cast<Tables *>(list_nth(scan.queues, scan.next_queue++));
-            scan.leaves = job::leaves_of(queue->table, queue->live, leaves_in(scan.plan));
+            const auto *queue =
+                static_cast<QueueToRead *>(list_nth(scan.queues, scan.next_queue++));
+            scan.leaves = job::leaves_of(queue->table, queue->live_leaf, leaves_in(scan.plan));
             scan.next_leaf = 0;
+            scan.hides_key = !queue->is_readable;
         } else {
             break;
         }
@@ -259,10 +290,12 @@ TupleTableSlot *next_row(ScanState *node)
     if (row == nullptr)
         return slot;
     slot_getsomeattrs(row, scan.last);
-    for (int i = 0; i < list_length(scan.columns); ++i) {
+    for (int i = 0; i < list_length(scan.plan.columns); ++i) {
         slot->tts_values[i] = row->tts_values[scan.numbers[i] - 1];
         slot->tts_isnull[i] = row->tts_isnull[scan.numbers[i] - 1];
     }
+    if (scan.key >= 0 && scan.hides_key)
+        slot->tts_isnull[scan.key] = true;
     return ::ExecStoreVirtualTuple(slot);
 }
 
@@ -288,18 +321,15 @@ extern "C" void hipq_begin_job_scan(CustomScanState *node, EState *, int)
 {
     JobScan &scan = *as_job_scan(node);
     const auto *plan = castNode(CustomScan, node->ss.ps.plan);
-    scan.plan = JobScanPlan::from_numbers(plan->custom_private);
+    scan.plan = JobScanPlan::from_list(plan->custom_private);
     scan.values = ::ExecInitExprList(plan->custom_exprs, &node->ss.ps);
-    const auto count = static_cast<std::size_t>(list_length(plan->custom_scan_tlist));
-    scan.names = static_cast<const char **>(::palloc0(sizeof(char *) * (count + 1)));
-    scan.numbers = static_cast<AttrNumber *>(::palloc0(sizeof(AttrNumber) * (count + 1)));
+    scan.numbers = static_cast<AttrNumber *>(::palloc0(
+        sizeof(AttrNumber) * static_cast<std::size_t>(list_length(scan.plan.columns) + 1)));
+    scan.key = -1;
     ListCell *cell = nullptr;
-    foreach (cell, plan->custom_scan_tlist) {
-        const auto *column = castNode(Var, lfirst_node(TargetEntry, cell)->expr);
-        scan.names[list_length(scan.columns)] =
-            ::get_attname(scan.plan.table, column->varattno, false);
-        scan.columns = ::lappend_int(scan.columns, column->varattno);
-    }
+    foreach (cell, scan.plan.columns)
+        if (core::name(core::Column::job_key) == static_cast<const char *>(lfirst(cell)))
+            scan.key = foreach_current_index(cell);
     scan.memory = AllocSetContextCreate(CurrentMemoryContext, "hipq jobs", ALLOCSET_SMALL_SIZES);
 }
 

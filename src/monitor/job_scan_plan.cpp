@@ -1,8 +1,9 @@
-// Plans the scan of job_scan.hpp: in the place of the function hipq._jobs_queue_by_queue().
+// Plans the scan of job_scan.hpp in the place of two functions in FROM.
 //
 // A function in FROM is read to its end before the statement gets its first row. The node returns
 // row by row.
 #include "job/job_row.hpp"
+#include "job/leaf_scan.hpp"
 #include "monitor/job_scan.hpp"
 #include "monitor/monitor.hpp"
 #include "pg/arguments.hpp"
@@ -24,22 +25,37 @@ namespace {
 
 constinit set_rel_pathlist_hook_type previous_hook = nullptr;
 
-constexpr std::size_t most_comparisons = 8;
-
 // ---- call inside pg::call() only ----
 
-bool is_our_function(const RangeTblEntry *entry)
+struct SourceFunction {
+    const char *name;
+    JobSource source;
+};
+constexpr SourceFunction source_functions[] = {
+    {"_jobs_queue_by_queue", JobSource::readable},
+    {"_unfinished_queue_by_queue", JobSource::unfinished},
+};
+
+// Null: it is not a call of one function.
+const FuncExpr *call_in(const RangeTblEntry *entry)
 {
     if (entry->rtekind != RTE_FUNCTION || list_length(entry->functions) != 1 ||
         entry->funcordinality)
-        return false;
+        return nullptr;
     const Node *call = linitial_node(RangeTblFunction, entry->functions)->funcexpr;
-    if (call == nullptr || !IsA(call, FuncExpr))
-        return false;
-    const Oid function = reinterpret_cast<const FuncExpr *>(call)->funcid;
-    const char *name = ::get_func_name(function);
-    return name != nullptr && std::strcmp(name, "_jobs_queue_by_queue") == 0 &&
-           ::get_func_namespace(function) == ::get_namespace_oid("hipq", true);
+    return call != nullptr && IsA(call, FuncExpr) ? reinterpret_cast<const FuncExpr *>(call)
+                                                  : nullptr;
+}
+
+std::optional<JobSource> source_in(const RangeTblEntry *entry)
+{
+    const FuncExpr *call = call_in(entry);
+    const char *name = call == nullptr ? nullptr : ::get_func_name(call->funcid);
+    for (const SourceFunction &function : source_functions)
+        if (name != nullptr && std::strcmp(name, function.name) == 0 &&
+            ::get_func_namespace(call->funcid) == ::get_namespace_oid("hipq", true))
+            return function.source;
+    return std::nullopt;
 }
 
 // The columns that the rows and the conditions have. (The target list of the plan may be replaced
@@ -72,10 +88,10 @@ bool is_deterministic(Oid collation)
     return !OidIsValid(collation) || ::get_collation_isdeterministic(collation);
 }
 
-bool is_update_time(const Var *column, Oid table)
+// The name that the function gives to a column, whatever the statement calls it.
+const char *name_of(const Var *column, TupleDesc row)
 {
-    const char *name = ::get_attname(table, column->varattno, true);
-    return name != nullptr && core::name(core::Column::update_time) == name;
+    return NameStr(TupleDescAttr(row, column->varattno - 1)->attname);
 }
 
 struct FoundComparison {
@@ -95,11 +111,11 @@ bool is_btree_equality(Oid comparison)
     return false;
 }
 
-std::optional<Use> use_of(Oid comparison, const Var *column, Oid table)
+std::optional<Use> use_of(Oid comparison, const char *column)
 {
     if (is_btree_equality(comparison))
         return Use::equality;
-    if (!is_update_time(column, table))
+    if (core::name(core::Column::update_time) != column)
         return std::nullopt;
     switch (::get_opcode(comparison)) {
     case F_TIMESTAMPTZ_GT:
@@ -114,25 +130,25 @@ std::optional<Use> use_of(Oid comparison, const Var *column, Oid table)
 }
 
 FoundComparison found(Oid comparison, Oid collation, bool is_array, Node *left, Node *right,
-                      Oid table)
+                      TupleDesc row)
 {
     if (!OidIsValid(comparison) || !IsA(left, Var) || !is_value(right) ||
         !is_deterministic(collation))
         return {};
-    const auto *column = reinterpret_cast<const Var *>(left);
-    const std::optional<Use> use = use_of(comparison, column, table);
+    const char *column = name_of(reinterpret_cast<const Var *>(left), row);
+    const std::optional<Use> use = use_of(comparison, column);
     if (!use.has_value() || (is_array && *use != Use::equality))
         return {};
-    return {true, {*use, column->varattno, comparison, collation, is_array}, right};
+    return {true, {column, *use, comparison, collation, is_array}, right};
 }
 
-FoundComparison comparison_in(Node *condition, Oid table)
+FoundComparison comparison_in(Node *condition, TupleDesc row)
 {
     if (IsA(condition, ScalarArrayOpExpr)) {
         const auto *any = reinterpret_cast<const ScalarArrayOpExpr *>(condition);
         return any->useOr ? found(any->opno, any->inputcollid, true,
                                   static_cast<Node *>(linitial(any->args)),
-                                  static_cast<Node *>(lsecond(any->args)), table)
+                                  static_cast<Node *>(lsecond(any->args)), row)
                           : FoundComparison{};
     }
     if (!IsA(condition, OpExpr) || list_length(reinterpret_cast<OpExpr *>(condition)->args) != 2)
@@ -141,17 +157,19 @@ FoundComparison comparison_in(Node *condition, Oid table)
     auto *left = static_cast<Node *>(linitial(operation->args));
     auto *right = static_cast<Node *>(lsecond(operation->args));
     const FoundComparison straight =
-        found(operation->opno, operation->inputcollid, false, left, right, table);
+        found(operation->opno, operation->inputcollid, false, left, right, row);
     return straight.is_found ? straight
                              : found(::get_commutator(operation->opno), operation->inputcollid,
-                                     false, right, left, table);
+                                     false, right, left, row);
 }
 
 // state = 'final'
-List *is_final(Index relation, Oid table, Datum final_state)
+List *is_final(Index relation, TupleDesc row, Datum final_state)
 {
-    const AttrNumber state = ::get_attnum(table, "state");
-    const Oid type = ::get_atttype(table, state);
+    AttrNumber state = 1;
+    while (core::name(core::Column::state) != NameStr(TupleDescAttr(row, state - 1)->attname))
+        ++state;
+    const Oid type = TupleDescAttr(row, state - 1)->atttypid;
     auto *value = ::makeConst(type, -1, InvalidOid, sizeof(Oid), final_state, false, true);
     Expr *condition =
         ::make_opclause(::lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr, BOOLOID, false,
@@ -162,38 +180,52 @@ List *is_final(Index relation, Oid table, Datum final_state)
     return list_make1(condition);
 }
 
-Plan *plan_scan(const RelOptInfo *rel, Oid table, Datum final_state, List *tlist, List *clauses,
-                const CustomScanMethods *methods)
+void add_comparisons(CustomScan *scan, JobScanPlan &plan, TupleDesc row)
 {
-    auto *scan = makeNode(CustomScan);
-    List *conditions = ::extract_actual_clauses(clauses, false);
-    List *of_final = is_final(rel->relid, table, final_state);
-    JobScanPlan plan{!::predicate_implied_by(of_final, conditions, false),
-                     !::predicate_refuted_by(of_final, conditions, false), table, NIL};
     ListCell *cell = nullptr;
-    foreach (cell, conditions) {
-        const FoundComparison comparison = comparison_in(static_cast<Node *>(lfirst(cell)), table);
-        if (!comparison.is_found || list_length(plan.comparisons) >= int{most_comparisons})
+    foreach (cell, scan->scan.plan.qual) {
+        const FoundComparison found = comparison_in(static_cast<Node *>(lfirst(cell)), row);
+        if (!found.is_found || list_length(plan.comparisons) >= job::most_equalities)
             continue;
         auto *kept = static_cast<Comparison *>(::palloc(sizeof(Comparison)));
-        *kept = comparison.comparison;
+        *kept = found.comparison;
         plan.comparisons = ::lappend(plan.comparisons, kept);
-        scan->custom_exprs = ::lappend(scan->custom_exprs, ::copyObjectImpl(comparison.value));
+        scan->custom_exprs = ::lappend(scan->custom_exprs, ::copyObjectImpl(found.value));
     }
-    scan->custom_scan_tlist = ::add_to_flat_tlist(NIL, columns_of(rel));
-    scan->custom_private = plan.as_numbers();
-    scan->scan.plan.targetlist = tlist;
-    scan->scan.plan.qual = conditions;
-    scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    scan->methods = methods;
-    return &scan->scan.plan;
 }
 
-Oid row_table(const RelOptInfo *rel, const PlannerInfo *root)
+void add_columns(CustomScan *scan, JobScanPlan &plan, TupleDesc row)
+{
+    ListCell *cell = nullptr;
+    foreach (cell, scan->custom_scan_tlist) {
+        const auto *column = castNode(Var, lfirst_node(TargetEntry, cell)->expr);
+        plan.columns = ::lappend(plan.columns, const_cast<char *>(name_of(column, row)));
+    }
+}
+
+Plan *plan_scan(const PlannerInfo *root, const RelOptInfo *rel, Datum final_state, List *tlist,
+                List *clauses, const CustomScanMethods *methods)
 {
     const RangeTblEntry *entry = planner_rt_fetch(rel->relid, root);
-    const Node *call = linitial_node(RangeTblFunction, entry->functions)->funcexpr;
-    return ::get_typ_typrelid(::exprType(call));
+    const FuncExpr *call = call_in(entry);
+    TupleDesc row =
+        ::get_expr_result_tupdesc(const_cast<Node *>(reinterpret_cast<const Node *>(call)), false);
+    auto *scan = makeNode(CustomScan);
+    scan->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    scan->methods = methods;
+    scan->scan.plan.targetlist = tlist;
+    scan->scan.plan.qual = ::extract_actual_clauses(clauses, false);
+    scan->custom_scan_tlist = ::add_to_flat_tlist(NIL, columns_of(rel));
+    JobScanPlan plan{*source_in(entry), true, false, NIL, NIL};
+    if (plan.source == JobSource::readable) {
+        List *of_final = is_final(rel->relid, row, final_state);
+        plan.reads_live = !::predicate_implied_by(of_final, scan->scan.plan.qual, false);
+        plan.reads_final = !::predicate_refuted_by(of_final, scan->scan.plan.qual, false);
+    }
+    add_comparisons(scan, plan, row);
+    add_columns(scan, plan, row);
+    scan->custom_private = plan.as_list();
+    return &scan->scan.plan;
 }
 
 extern const CustomPathMethods path_methods;
@@ -220,9 +252,8 @@ extern "C" Plan *hipq_plan_job_scan(PlannerInfo *root, RelOptInfo *rel, CustomPa
 {
     return pg::enter([&] {
         const Datum final_state = job::state_datum(core::JobState::final);
-        return pg::call([&] {
-            return plan_scan(rel, row_table(rel, root), final_state, tlist, clauses, &scan_methods);
-        });
+        return pg::call(
+            [&] { return plan_scan(root, rel, final_state, tlist, clauses, &scan_methods); });
     });
 }
 
@@ -234,38 +265,45 @@ extern "C" void hipq_add_job_scan(PlannerInfo *root, RelOptInfo *rel, Index inde
 {
     if (previous_hook != nullptr)
         previous_hook(root, rel, index, entry);
-    if (is_our_function(entry) && !IS_DUMMY_REL(rel) && are_plain(columns_of(rel)))
+    if (source_in(entry).has_value() && !IS_DUMMY_REL(rel) && are_plain(columns_of(rel)))
         use_scan(rel);
 }
 
 }  // namespace
 
-List *JobScanPlan::as_numbers() const
+List *JobScanPlan::as_list() const
 {
-    List *numbers = list_make3_int(reads_live, reads_final, static_cast<int>(table));
+    List *numbers = list_make3_int(static_cast<int>(source), reads_live, reads_final);
+    List *names = NIL;
     ListCell *cell = nullptr;
     foreach (cell, comparisons) {
         const auto *one = static_cast<const Comparison *>(lfirst(cell));
-        for (const int number :
-             {static_cast<int>(one->use), int{one->column}, static_cast<int>(one->comparison),
-              static_cast<int>(one->collation), int{one->is_array}})
+        for (const int number : {static_cast<int>(one->use), static_cast<int>(one->comparison),
+                                 static_cast<int>(one->collation), int{one->is_array}})
             numbers = ::lappend_int(numbers, number);
+        names = ::lappend(names, ::makeString(::pstrdup(one->column)));
     }
-    return numbers;
+    foreach (cell, columns)
+        names = ::lappend(names, ::makeString(::pstrdup(static_cast<char *>(lfirst(cell)))));
+    return list_make2(numbers, names);
 }
 
-JobScanPlan JobScanPlan::from_numbers(const List *numbers)
+JobScanPlan JobScanPlan::from_list(const List *list)
 {
-    JobScanPlan plan{linitial_int(numbers) != 0, lsecond_int(numbers) != 0,
-                     static_cast<Oid>(lthird_int(numbers)), NIL};
-    for (int i = 3; i < list_length(numbers); i += 5) {
+    const auto *numbers = static_cast<const List *>(linitial(list));
+    const auto *names = static_cast<const List *>(lsecond(list));
+    JobScanPlan plan{static_cast<JobSource>(linitial_int(numbers)), lsecond_int(numbers) != 0,
+                     lthird_int(numbers) != 0, NIL, NIL};
+    for (int i = 3; i < list_length(numbers); i += 4) {
         auto *one = static_cast<Comparison *>(::palloc(sizeof(Comparison)));
-        *one = {static_cast<Use>(list_nth_int(numbers, i)),
-                static_cast<AttrNumber>(list_nth_int(numbers, i + 1)),
-                static_cast<Oid>(list_nth_int(numbers, i + 2)),
-                static_cast<Oid>(list_nth_int(numbers, i + 3)), list_nth_int(numbers, i + 4) != 0};
+        *one = {strVal(list_nth(names, list_length(plan.comparisons))),
+                static_cast<Use>(list_nth_int(numbers, i)),
+                static_cast<Oid>(list_nth_int(numbers, i + 1)),
+                static_cast<Oid>(list_nth_int(numbers, i + 2)), list_nth_int(numbers, i + 3) != 0};
         plan.comparisons = ::lappend(plan.comparisons, one);
     }
+    for (int i = list_length(plan.comparisons); i < list_length(names); ++i)
+        plan.columns = ::lappend(plan.columns, strVal(list_nth(names, i)));
     return plan;
 }
 
@@ -278,9 +316,14 @@ void install_job_scan()
 
 }  // namespace hipq::monitor
 
-// The planner replaces it.
+// The planner replaces both, unless a statement asks for their rows as wholes.
 HIPQ_FUNCTION(hipq__jobs_queue_by_queue)
 {
     HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-               errmsg("only view hipq.jobs_detail reads jobs this way"));
+               errmsg("only views of hipq read jobs this way"));
+}
+
+HIPQ_FUNCTION(hipq__unfinished_queue_by_queue)
+{
+    return hipq__jobs_queue_by_queue_body(fcinfo);
 }

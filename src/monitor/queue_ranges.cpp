@@ -119,7 +119,7 @@ Expr *is_any_of(Node *column, std::span<const std::int32_t> ids)
     return reinterpret_cast<Expr *>(any);
 }
 
-// Returns the array argument of a call of _is_in_reach() if it is known, else null.
+// Returns the array argument of a call if it is known, else null.
 Const *array_in(const FuncExpr *call)
 {
     auto *argument = static_cast<Node *>(lsecond(call->args));
@@ -342,6 +342,7 @@ HIPQ_FUNCTION(hipq__is_one_of_support)
     PG_RETURN_POINTER(request);
 }
 
+// Of views of 0.2.0.
 HIPQ_FUNCTION(hipq__is_in_reach_support)
 {
     return hipq::monitor::simplified(fcinfo, hipq::monitor::in_other_words);

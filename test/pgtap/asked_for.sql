@@ -1,6 +1,6 @@
 -- With many queues a plan over the tables of all queues takes long. A statement that names a queue
 -- reads only the tables of this queue; a statement that gives ids reads those jobs directly, and
--- its plan scans no table. The rows are the same.
+-- its plan scans no table. Views running and queues never need one. The rows are the same.
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SELECT plan(28);
@@ -50,7 +50,7 @@ $$;
 
 SELECT is(pg_temp.queues_read('SELECT * FROM hipq.jobs'), 'a b c', 'all jobs: of all queues');
 SELECT is(pg_temp.queues_read(format('SELECT * FROM hipq.%I WHERE queue = %L', view, 'asked.b')),
-    'b', view || ' of one queue')
+    CASE WHEN view ~ '^jobs' THEN 'b' ELSE '-' END, view || ' of one queue')
 FROM unnest('{jobs, jobs_detail, running, running_detail, queues, queues_detail}'::text[]) AS view;
 SELECT is(pg_temp.queues_read($$SELECT * FROM hipq.jobs WHERE queue IN ('asked.a', 'asked.c')$$),
     'a c', 'of two');

@@ -4,7 +4,7 @@
 BEGIN;
 SET LOCAL search_path = pg_catalog, public;
 SET LOCAL client_min_messages = warning;
-SELECT plan(34);
+SELECT plan(39);
 
 CREATE ROLE many_owner LOGIN;
 CREATE ROLE many_reader;
@@ -145,6 +145,20 @@ SELECT results_eq($$SELECT queue FROM hipq.jobs_detail WHERE job_data ? 'changed
     $$VALUES ('many.qb'::text COLLATE "C")$$, 'what the transaction itself has written');
 ROLLBACK TO written;
 
+-- ---- the other views
+
+SELECT bag_eq('SELECT queue, id, job_key FROM hipq.running', $$SELECT queue, id, job_key
+    FROM hipq.jobs_detail WHERE state = 'running'$$, 'what runs');
+SELECT bag_eq('SELECT queue, initial, running, error, retry FROM hipq.queues_detail',
+    $$SELECT queue, count(*) FILTER (WHERE state = 'initial') AS initial,
+        count(*) FILTER (WHERE state = 'running') AS running,
+        count(*) FILTER (WHERE state = 'error') AS error,
+        count(*) FILTER (WHERE state = 'retry') AS retry FROM hipq.jobs_detail GROUP BY queue$$,
+    'how many jobs there are');
+SELECT bag_eq('SELECT queue, initial + retry AS waiting FROM hipq.queues_detail',
+    $$SELECT queue, waiting_time + waiting_window + waiting_hold + waiting_pause + waiting_handler
+        + waiting_throttle + ready AS waiting FROM hipq.queues_detail$$, 'and what they wait for');
+
 -- ---- rights
 
 SET LOCAL ROLE many_reader;
@@ -154,9 +168,14 @@ SELECT bag_eq($$SELECT queue FROM hipq.jobs WHERE job_type = 'type' AND job_key 
     $$SELECT name FROM pg_temp.queue WHERE name <> 'many.qc'$$, 'by an index, too');
 SET LOCAL ROLE many_monitor;
 SELECT is(count(*)::integer, 0, 'pg_monitor sees no job') FROM hipq.jobs;
+SELECT results_eq('SELECT count(*), count(job_key) FROM hipq.running',
+    'VALUES (160::bigint, 0::bigint)', 'pg_monitor sees what runs, without the keys');
+SELECT results_eq($$SELECT count(job_key), count(key)
+    FROM hipq._unfinished_queue_by_queue() AS job (queue, id, state, job_key, key)$$,
+    'VALUES (640::bigint, 0::bigint)', 'nor does the function show them, whatever their name');
 RESET ROLE;
 SELECT throws_ok('SELECT job FROM hipq._jobs_queue_by_queue() AS job', '0A000',
-    'only view hipq.jobs_detail reads jobs this way', 'the function itself returns no row');
+    'only views of hipq read jobs this way', 'the function itself returns no row');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -1456,8 +1456,6 @@ $got$, $want$VALUES
     ('_reachable_queues(queues integer[])', 'integer[]', 'i'),
     ('_is_one_of(queue_id integer, queues integer[])', 'boolean', 'i'),
     ('_is_one_of_support(internal)', 'internal', 'v'),
-    ('_is_in_reach(queue_id integer, queues integer[])', 'boolean', 'i'),
-    ('_is_in_reach_support(internal)', 'internal', 'v'),
     ('_is_in_reach_by_scan(queue_id integer, queues integer[], one_by_one boolean)', 'boolean',
         'i'),
     ('_is_in_reach_by_scan_support(internal)', 'internal', 'v'),
@@ -1467,6 +1465,13 @@ $got$, $want$VALUES
     ('_is_asked_for_support(internal)', 'internal', 'v'),
     ('_jobs_by_id(ids bigint[])', 'SETOF hipq.job', 's'),
     ('_jobs_queue_by_queue()', 'SETOF hipq.job', 's'),
+    ('_unfinished_queue_by_queue(OUT queue_id integer, OUT id bigint, OUT state hipq.job_state, '
+        'OUT job_type text, OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, '
+        'OUT time_windows text, OUT attempt integer, OUT worker_id bigint, OUT timeout integer, '
+        'OUT scheduled_run_time timestamp with time zone, '
+        'OUT update_time timestamp with time zone, '
+        'OUT accepted_time timestamp with time zone, OUT deadline timestamp with time zone)',
+        'SETOF record', 's'),
     ('_unfinished_job(queue_id integer, id bigint, OUT state text, OUT job_type text, '
         'OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, '
         'OUT timeout integer, OUT accepted_time timestamp with time zone)', 'SETOF record', 's'),

@@ -126,7 +126,6 @@ $$, $$VALUES
     ('hipq._answer(text,integer,text,text,bigint,text[],boolean)'),
     ('hipq._wait_until_read(text)'),
     ('hipq._is_one_of_support(internal)'),
-    ('hipq._is_in_reach_support(internal)'),
     ('hipq._is_in_reach_by_scan_support(internal)'),
     ('hipq._asked_ids_support(internal)'),
     ('hipq._is_asked_for_support(internal)'),

@@ -40,8 +40,19 @@ COMMENT ON FUNCTION hipq._jobs_by_id(bigint[])
 CREATE FUNCTION hipq._jobs_queue_by_queue() RETURNS SETOF hipq.job
     LANGUAGE c STABLE ROWS 100000 AS 'MODULE_PATHNAME', 'hipq__jobs_queue_by_queue';
 COMMENT ON FUNCTION hipq._jobs_queue_by_queue()
-    IS 'jobs of all queues that the current user may read; the planner of view hipq.jobs_detail '
-    'puts a scan in its place';
+    IS 'jobs of all queues that the current user may read; the planner puts a scan in its place';
+
+CREATE FUNCTION hipq._unfinished_queue_by_queue(
+    OUT queue_id integer, OUT id bigint, OUT state hipq.job_state, OUT job_type text,
+    OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, OUT time_windows text,
+    OUT attempt integer, OUT worker_id bigint, OUT timeout integer,
+    OUT scheduled_run_time timestamptz, OUT update_time timestamptz, OUT accepted_time timestamptz,
+    OUT deadline timestamptz
+) RETURNS SETOF record LANGUAGE c STABLE ROWS 100000
+    AS 'MODULE_PATHNAME', 'hipq__unfinished_queue_by_queue';
+COMMENT ON FUNCTION hipq._unfinished_queue_by_queue()
+    IS 'the same for jobs that are not final, of all queues that the current user may look at; '
+    'job_key: NULL if he may not read the queue';
 
 CREATE FUNCTION hipq._unfinished_job(
     queue_id integer, id bigint,
