@@ -19,10 +19,14 @@ constexpr const char *orphans_sql = R"(
            CASE WHEN orphan.bytes = 0 THEN format('DROP TABLE hipq.%I', orphan.relname) END
     FROM (
         SELECT top.relname, (SELECT sum(pg_relation_size(tree.relid)) FROM pg_partition_tree(top.oid) AS tree WHERE tree.isleaf) AS bytes
-        FROM pg_class AS top
-        JOIN pg_partitioned_table AS parted ON parted.partrelid = top.oid
-        WHERE top.relnamespace = 'hipq'::regnamespace AND pg_get_partkeydef(top.oid) = 'LIST (state)'
-          AND NOT EXISTS (SELECT FROM hipq.queue WHERE queue.table_name = top.relname)
+        FROM (
+            SELECT class.oid, class.relname
+            FROM pg_class AS class
+            WHERE class.relnamespace = 'hipq'::regnamespace AND class.relkind = 'p'
+              AND NOT EXISTS (SELECT FROM hipq.queue WHERE queue.table_name = class.relname)
+            OFFSET 0
+        ) AS top
+        WHERE pg_get_partkeydef(top.oid) = 'LIST (state)'
     ) AS orphan
     ORDER BY orphan.relname)";
 
@@ -56,9 +60,10 @@ constexpr const char *retention_sql = R"(
     JOIN hipq.instance ON instance.instance_id = queue.instance_id
     JOIN pg_class AS top ON top.relname = queue.table_name AND top.relnamespace = 'hipq'::regnamespace
     JOIN pg_inherits AS of_top ON of_top.inhparent = top.oid
-    JOIN pg_inherits AS of_tree ON of_tree.inhparent = of_top.inhrelid
+    JOIN pg_partitioned_table AS final ON final.partrelid = of_top.inhrelid
+    JOIN pg_inherits AS of_tree ON of_tree.inhparent = final.partrelid AND of_tree.inhrelid <> final.partdefid
     JOIN pg_class AS leaf ON leaf.oid = of_tree.inhrelid
-    CROSS JOIN LATERAL (SELECT substring(pg_get_expr(leaf.relpartbound, leaf.oid) FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time) AS bound
+    CROSS JOIN LATERAL (SELECT substring(pg_get_expr(leaf.relpartbound, 0) FROM 'TO \(''([^'']*)''\)')::timestamptz AS to_time) AS bound
     CROSS JOIN LATERAL (SELECT coalesce(nullif(queue.retention, interval '0'), current_setting('hipq.retention')::interval) AS retention) AS kept
     WHERE NOT queue.is_dropped AND bound.to_time + kept.retention + kept.retention / 4 + interval '1 hour' < hipq.now()
     GROUP BY queue.queue_id, instance.name, queue.name, kept.retention
@@ -81,6 +86,7 @@ constexpr const char *bloat_sql = R"(
         JOIN pg_inherits ON inhparent = top.oid
         JOIN pg_class AS leaf ON leaf.oid = inhrelid AND leaf.relkind = 'r'
         WHERE NOT queue.is_dropped
+        OFFSET 0
     ) AS leaf
     CROSS JOIN LATERAL (VALUES
         (leaf.dead > 20000 AND leaf.dead > 2 * leaf.live,
@@ -90,7 +96,7 @@ constexpr const char *bloat_sql = R"(
          'bloat', format('It is %s large with about %s rows.', pg_size_pretty(leaf.bytes), leaf.live),
          'It had many more rows once. The statement writes it anew; jobs of the queue wait meanwhile.', format('VACUUM FULL %s', leaf.oid::regclass))
     ) AS rule (is_the_case, finding, detail, hint, statement)
-    WHERE rule.is_the_case
+    WHERE rule.is_the_case AND (leaf.dead > 20000 OR leaf.bytes > 16 * 1024 * 1024)
     ORDER BY leaf.bytes DESC)";
 
 // Publications between the nodes of a sharded instance carry only hipq.shard_outbox.
