@@ -139,6 +139,7 @@ const char *copied(const std::string &name)
 std::vector<std::int32_t> sorted(const List *numbers)
 {
     std::vector<std::int32_t> all;
+    all.reserve(static_cast<std::size_t>(list_length(numbers)));
     for (int i = 0; i < list_length(numbers); ++i)
         all.push_back(list_nth_int(numbers, i));
     std::ranges::sort(all);

@@ -100,20 +100,9 @@ struct FoundComparison {
     Node *value;
 };
 
-// Any equality that a btree index may serve.
-bool is_btree_equality(Oid comparison)
+std::optional<Use> use_of(Oid comparison, Oid type, const char *column)
 {
-    List *meanings = ::get_op_btree_interpretation(comparison);
-    ListCell *cell = nullptr;
-    foreach (cell, meanings)
-        if (static_cast<OpBtreeInterpretation *>(lfirst(cell))->strategy == BTEqualStrategyNumber)
-            return true;
-    return false;
-}
-
-std::optional<Use> use_of(Oid comparison, const char *column)
-{
-    if (is_btree_equality(comparison))
+    if (::op_mergejoinable(comparison, type))  // an equality of a btree operator family
         return Use::equality;
     if (core::name(core::Column::update_time) != column)
         return std::nullopt;
@@ -136,7 +125,7 @@ FoundComparison found(Oid comparison, Oid collation, bool is_array, Node *left, 
         !is_deterministic(collation))
         return {};
     const char *column = name_of(reinterpret_cast<const Var *>(left), row);
-    const std::optional<Use> use = use_of(comparison, column);
+    const std::optional<Use> use = use_of(comparison, ::exprType(left), column);
     if (!use.has_value() || (is_array && *use != Use::equality))
         return {};
     return {true, {column, *use, comparison, collation, is_array}, right};

@@ -234,6 +234,7 @@ bool reads_one_by_one(const PlannerInfo *root, const FuncExpr *call,
     const KnownNumbers known =
         pg::call([&] { return known_numbers(root, static_cast<Node *>(linitial(call->args))); });
     std::vector<std::int32_t> named;
+    named.reserve(static_cast<std::size_t>(list_length(known.numbers)));
     for (int i = 0; i < list_length(known.numbers); ++i)
         named.push_back(list_nth_int(known.numbers, i));
     const TimestampTz statement = ::GetCurrentStatementStartTimestamp();
