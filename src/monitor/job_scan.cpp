@@ -6,7 +6,7 @@
 
 #include "catalog/visible_queues.hpp"
 #include "core/text/names.hpp"
-#include "job/leaf_scan.hpp"
+#include "monitor/leaf_scan.hpp"
 
 extern "C" {
 #include "catalog/pg_class.h"
@@ -30,7 +30,7 @@ struct QueueToRead {
 // What the comparisons of a statement say in one execution.
 struct Conditions {
     bool is_never_met;  // a comparison with NULL
-    job::Equality *equalities;
+    Equality *equalities;
     std::size_t equality_count;
     List *queues;          // their numbers; NIL: any
     TimestampTz from, to;  // of update_time, both included
@@ -52,7 +52,7 @@ struct JobScan {
     bool hides_key;  // of that queue
     List *leaves;    // of that queue
     int next_leaf;
-    job::LeafScan leaf;
+    LeafScan leaf;
 };
 
 JobScan *as_job_scan(void *node)
@@ -108,8 +108,8 @@ void find_conditions(JobScan &scan)
     scan.conditions = {};
     scan.conditions.from = DT_NOBEGIN;
     scan.conditions.to = DT_NOEND;
-    scan.conditions.equalities = static_cast<job::Equality *>(
-        ::palloc0(sizeof(job::Equality) * static_cast<std::size_t>(count + 1)));
+    scan.conditions.equalities =
+        static_cast<Equality *>(::palloc0(sizeof(Equality) * static_cast<std::size_t>(count + 1)));
     for (int i = 0; i < count; ++i) {
         auto *expression = static_cast<ExprState *>(list_nth(scan.values, i));
         bool is_null = false;
@@ -173,11 +173,11 @@ List *queues_of(JobSource source, const List *asked)
 
 // ---- the leaves ----
 
-job::Leaves leaves_in(const JobScanPlan &plan)
+Leaves leaves_in(const JobScanPlan &plan)
 {
     if (plan.reads_live && plan.reads_final)
-        return job::Leaves::all;
-    return plan.reads_live ? job::Leaves::live : job::Leaves::final;
+        return Leaves::all;
+    return plan.reads_live ? Leaves::live : Leaves::final;
 }
 
 TimestampTz time_in(const List *bound, TimestampTz if_unbounded)
@@ -265,7 +265,7 @@ bool begin_next_leaf(JobScan &scan)
         } else if (scan.next_queue < list_length(scan.queues)) {
             const auto *queue =
                 static_cast<QueueToRead *>(list_nth(scan.queues, scan.next_queue++));
-            scan.leaves = job::leaves_of(queue->table, queue->live_leaf, leaves_in(scan.plan));
+            scan.leaves = leaves_of(queue->table, queue->live_leaf, leaves_in(scan.plan));
             scan.next_leaf = 0;
             scan.hides_key = !queue->is_readable;
         } else {

@@ -3,8 +3,8 @@
 // A function in FROM is read to its end before the statement gets its first row. The node returns
 // row by row.
 #include "job/job_row.hpp"
-#include "job/leaf_scan.hpp"
 #include "monitor/job_scan.hpp"
+#include "monitor/leaf_scan.hpp"
 #include "monitor/monitor.hpp"
 #include "pg/arguments.hpp"
 
@@ -174,7 +174,7 @@ void add_comparisons(CustomScan *scan, JobScanPlan &plan, TupleDesc row)
     ListCell *cell = nullptr;
     foreach (cell, scan->scan.plan.qual) {
         const FoundComparison found = comparison_in(static_cast<Node *>(lfirst(cell)), row);
-        if (!found.is_found || list_length(plan.comparisons) >= job::most_equalities)
+        if (!found.is_found || list_length(plan.comparisons) >= most_equalities)
             continue;
         auto *kept = static_cast<Comparison *>(::palloc(sizeof(Comparison)));
         *kept = found.comparison;

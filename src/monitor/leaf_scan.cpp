@@ -2,7 +2,7 @@
 //
 // The index is chosen from pg_index and opened alone: opening a table for the first time in a
 // session takes long, and most leaves do not have the row.
-#include "job/leaf_scan.hpp"
+#include "monitor/leaf_scan.hpp"
 
 #include "core/job/columns.hpp"
 #include "core/job/validate.hpp"
@@ -20,7 +20,7 @@ extern "C" {
 #include "utils/fmgroids.h"
 }
 
-namespace hipq::job {
+namespace hipq::monitor {
 
 namespace {
 
@@ -85,7 +85,7 @@ bool has_all(HeapTuple tuple, std::span<const Equality> equalities, const Column
     const Oid index = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple))->indexrelid;
     for (std::size_t i = 0; i < equalities.size(); ++i)
         if (is_for_jobs_with_key(equalities[i]))
-            return holds_keys_only(index, columns[i]);
+            return job::holds_keys_only(index, columns[i]);
     return false;
 }
 
@@ -281,4 +281,4 @@ List *leaves_of(const char *table, const char *live_leaf, Leaves which)
     return leaves;
 }
 
-}  // namespace hipq::job
+}  // namespace hipq::monitor

@@ -11,7 +11,7 @@ extern "C" {
 #include "access/tableam.h"
 }
 
-namespace hipq::job {
+namespace hipq::monitor {
 
 constexpr int most_equalities = 8;
 
@@ -52,4 +52,4 @@ private:
 enum class Leaves : std::uint8_t { live, final, all };
 List *leaves_of(const char *table, const char *live_leaf, Leaves which);
 
-}  // namespace hipq::job
+}  // namespace hipq::monitor
