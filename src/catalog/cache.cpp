@@ -8,6 +8,7 @@
 #include "catalog/reading/queue_pauses.hpp"
 #include "catalog/reading/queue_types.hpp"
 #include "catalog/reading/read_catalogue.hpp"
+#include "catalog/reading/read_settled.hpp"
 #include "pg/time_zone.hpp"
 #include "settings.hpp"
 
@@ -45,10 +46,11 @@ Defaults present_defaults()
         settings::dead_letter_enabled, settings::dead_letter_max,  ::RecoveryInProgress()};
 }
 
-// The queues, and the changes of them that this process had received before it read.
+// The queues, and how many changes this process had received before it read.
 struct CachedCatalogue {
     std::shared_ptr<const Catalogue> catalogue{};  // null: not read yet
-    Versions versions{};
+    std::uint64_t changes = 0;
+    std::uint64_t whole = 0;
     Defaults defaults{};
     std::shared_ptr<const Catalogue> working{};  // without the queues that stand still
 };
@@ -61,13 +63,13 @@ constinit CachedCatalogue *cached_catalogue = nullptr;
 const Queue *Catalogue::find(int queue_id) const
 {
     const auto found = queues.find(queue_id);
-    return found == queues.end() ? nullptr : &found->second;
+    return found == queues.end() ? nullptr : &(*found).second;
 }
 
 namespace {
 
 // The names of queues that are not dropped. A queue's name takes precedence over a table's name.
-std::shared_ptr<const QueueNames> names_of(const QueueMap &queues)
+std::shared_ptr<QueueNames> names_of(const QueueMap &queues)
 {
     auto names = std::make_shared<QueueNames>();
     names->reserve(2 * queues.size());
@@ -92,7 +94,10 @@ const Queue *Catalogue::find(std::string_view full_name) const
 {
     if (names == nullptr)
         return nullptr;
-    const auto found = names->find(full_name);
+    auto found = names->find(full_name);
+    if (found == names->end() && is_read_as_met)
+        if (const auto id = in_a_transaction([&] { return read_number(full_name); }))
+            found = names->emplace(full_name, *id).first;
     return found == names->end() ? nullptr : find(found->second);
 }
 
@@ -110,106 +115,190 @@ std::shared_ptr<const Catalogue> without_still_queues(const std::shared_ptr<cons
     return working;
 }
 
-// ---- the whole catalogue ----
+// ---- reading ----
 
 // Job types and pauses that have not changed are kept.
-void give_contents(Queue &queue, const Queue *before, const QueueVersion &then,
-                   const QueueVersion &now)
+void give_contents(Queue &queue, const KnownQueue *before, const QueueVersion &now)
 {
-    queue.types = before != nullptr && then.types == now.types
-                      ? before->types
+    queue.types = before != nullptr && before->version.types == now.types
+                      ? before->queue->types
                       : std::make_shared<QueueTypes>(queue.id);
-    queue.pauses = before != nullptr && then.pauses == now.pauses
-                       ? before->pauses
+    queue.pauses = before != nullptr && before->version.pauses == now.pauses
+                       ? before->queue->pauses
                        : std::make_shared<QueuePauses>(queue.id);
 }
 
-// Adds queues that are new to this process, and deletes queues that no longer exist.
-void know(const QueueMap &queues, Versions &read)
+// Returns the changes that this process has received until now.
+Versions begin_reading()
 {
-    Versions &own = versions();
-    std::erase_if(own.queues, [&](const auto &entry) { return !queues.contains(entry.first); });
-    std::erase_if(read.queues, [&](const auto &entry) { return !queues.contains(entry.first); });
-    for (const auto &[id, queue] : queues) {
-        read.queues.emplace(id, own.queues.try_emplace(id).first->second);
-        read.instances.emplace(queue.instance_id,
-                               own.instances.try_emplace(queue.instance_id).first->second);
-    }
-    own.is_read_whole_now = false;
+    versions().is_reading = true;
+    return versions();
 }
 
-// `before` may be empty, or made with other values of settings.
-CachedCatalogue read_whole(const CachedCatalogue &before, const Defaults &defaults)
+// From now on this process notes the changes of a queue that it has read.
+KnownQueue note_read(std::shared_ptr<Queue> queue, const KnownQueue *before, const Versions &then)
+{
+    versions().queues.try_emplace(queue->id);
+    versions().instances.try_emplace(queue->instance_id);
+    const auto version = then.queues.find(queue->id);
+    const auto of_instance = then.instances.find(queue->instance_id);
+    KnownQueue known{nullptr, version == then.queues.end() ? QueueVersion{} : version->second,
+                     of_instance == then.instances.end() ? 0 : of_instance->second};
+    give_contents(*queue, before, known.version);
+    known.queue = std::move(queue);
+    return known;
+}
+
+const KnownQueue *find_known(const CachedCatalogue &cached, int id)
+{
+    if (cached.catalogue == nullptr)
+        return nullptr;
+    const auto &known = cached.catalogue->queues.known();
+    const auto found = known.find(id);
+    return found == known.end() ? nullptr : &found->second;
+}
+
+std::vector<std::int64_t> known_ids(const CachedCatalogue &cached)
+{
+    std::vector<std::int64_t> ids;
+    if (cached.catalogue != nullptr)
+        for (const auto &entry : cached.catalogue->queues.known())
+            ids.push_back(entry.first);
+    return ids;
+}
+
+// ---- the whole catalogue ----
+
+// Forgets the changes of queues that no longer exist.
+void forget_others(const QueueMap &queues)
+{
+    std::erase_if(versions().queues,
+                  [&](const auto &entry) { return !queues.contains(entry.first); });
+}
+
+// Reads all queues, or those that this process has used. `before` may be empty, or made with other
+// values of settings.
+CachedCatalogue read_anew(const CachedCatalogue &before, const Defaults &defaults)
 {
     find_tables();
-    versions().is_read_whole_now = true;
-    CachedCatalogue fresh{nullptr, versions(), defaults, nullptr};
+    const Versions then = begin_reading();
     auto result = std::make_shared<Catalogue>();
     result->job_ids = pg::call(
         [] { return ::get_relname_relid("job_id_seq", ::get_namespace_oid("hipq", true)); });
+    const bool was_whole = before.catalogue != nullptr && before.catalogue->queues.is_whole();
+    result->is_read_as_met = !was_whole && all_queues_are_simple();
     const bool is_comparable = before.catalogue != nullptr && before.defaults == defaults;
-    for (auto &[id, queue] : read_all_queues()) {
-        const auto then = before.versions.queues.find(id);
-        const auto now = fresh.versions.queues.find(id);
-        if (is_comparable && then != before.versions.queues.end() &&
-            now != fresh.versions.queues.end())
-            give_contents(*queue, before.catalogue->find(id), then->second, now->second);
-        else
-            give_contents(*queue, nullptr, {}, {});
-        result->queues.set(id, queue);
-    }
-    know(result->queues, fresh.versions);
-    result->names = names_of(result->queues);
-    fresh.catalogue = std::move(result);
-    return fresh;
+    for (auto &[id, queue] :
+         result->is_read_as_met ? read_queues(known_ids(before)) : read_all_queues())
+        result->queues.set(
+            id, note_read(queue, is_comparable ? find_known(before, id) : nullptr, then));
+    if (result->is_read_as_met)
+        result->queues.read_as_met();
+    else
+        forget_others(result->queues);
+    versions().is_reading = false;
+    result->names =
+        result->is_read_as_met ? std::make_shared<QueueNames>() : names_of(result->queues);
+    return {std::move(result), then.changes, then.whole, defaults, nullptr};
 }
 
+// ---- changes of single queues ----
+
 // The numbers of the queues whose rows may have changed.
-std::vector<std::int64_t> changed_rows(const CachedCatalogue &before, const Versions &now)
+std::vector<std::int64_t> changed_rows(const Catalogue &before, const Versions &now)
 {
     std::vector<std::int64_t> ids;
-    for (const auto &[id, queue] : before.catalogue->queues)
-        if (before.versions.queues.at(id).queue != now.queues.at(id).queue ||
-            before.versions.instances.at(queue.instance_id) != now.instances.at(queue.instance_id))
+    for (const auto &[id, known] : before.queues.known())
+        if (known.version.queue != now.queues.at(id).queue ||
+            known.instance_version != now.instances.at(known.queue->instance_id))
             ids.push_back(id);
     return ids;
 }
 
-// Reads the changes of single queues only.
-CachedCatalogue read_changed(const CachedCatalogue &before)
+// Returns whether the names of queues are the same as before.
+bool keep_names(const Catalogue &before, const QueuesByNumber &changed,
+                const std::vector<std::int64_t> &ids)
 {
-    CachedCatalogue fresh{nullptr, versions(), before.defaults, nullptr};
-    auto result = std::make_shared<Catalogue>(*before.catalogue);
-    const std::vector<std::int64_t> ids = changed_rows(before, fresh.versions);
-    QueuesByNumber changed = ids.empty() ? QueuesByNumber() : read_queues(ids);
-    bool are_named = true;
-    for (const std::int64_t id : ids) {
-        const Queue &old = *before.catalogue->find(static_cast<int>(id));
-        const auto queue = changed.find(old.id);
-        are_named = are_named && queue != changed.end() && are_named_alike(old, *queue->second);
-        if (queue == changed.end()) {
-            result->queues.erase(
-                old.id);  // the same transaction has deleted it and sent a message about that
-            continue;
+    return std::ranges::all_of(ids, [&](std::int64_t id) {
+        const auto queue = changed.find(static_cast<int>(id));
+        return queue != changed.end() &&
+               are_named_alike(*before.queues.known().at(queue->first).queue, *queue->second);
+    });
+}
+
+// Reads the changes of single queues only. A queue that is no longer there was deleted by the same
+// transaction, which has sent a message about that.
+CachedCatalogue read_changed(const CachedCatalogue &cached)
+{
+    const Versions then = begin_reading();
+    const Catalogue &before = *cached.catalogue;
+    auto result = std::make_shared<Catalogue>(before);
+    const std::vector<std::int64_t> ids = changed_rows(before, then);
+    const QueuesByNumber changed = ids.empty() ? QueuesByNumber() : read_queues(ids);
+    for (const auto &[id, known] : before.queues.known()) {
+        const Queue &old = *known.queue;
+        const auto found = changed.find(id);
+        const bool is_read = std::ranges::binary_search(ids, std::int64_t{id});
+        if (is_read && found == changed.end()) {
+            result->queues.erase(id);
+        } else if (is_read || known.version != then.queues.at(id)) {
+            auto next = is_read ? found->second : std::make_shared<Queue>(old);
+            next->shards = old.shards;
+            next->leaving_in_order = old.leaving_in_order;
+            next->coming_in_order = old.coming_in_order;
+            result->queues.set(id, note_read(std::move(next), &known, then));
         }
-        queue->second->shards = old.shards;
-        queue->second->leaving_in_order = old.leaving_in_order;
-        queue->second->coming_in_order = old.coming_in_order;
     }
-    for (const auto &[id, queue] : before.catalogue->queues) {
-        const QueueVersion &then = before.versions.queues.at(id);
-        const QueueVersion &now = fresh.versions.queues.at(id);
-        auto found = changed.find(id);
-        if (found == changed.end() && (then == now || !result->queues.contains(id)))
-            continue;
-        auto next = found == changed.end() ? std::make_shared<Queue>(queue) : found->second;
-        give_contents(*next, &queue, then, now);
-        result->queues.set(id, std::move(next));
-    }
-    know(result->queues, fresh.versions);
-    if (!are_named)
-        result->names = names_of(result->queues);
-    fresh.catalogue = std::move(result);
+    versions().is_reading = false;
+    if (!keep_names(before, changed, ids))
+        result->names =
+            before.is_read_as_met ? std::make_shared<QueueNames>() : names_of(result->queues);
+    return {std::move(result), then.changes, then.whole, cached.defaults, nullptr};
+}
+
+// ---- queues that are read when they are met ----
+
+// From this many queues on, a process reads them all: that costs as much as some hundred single
+// ones.
+constexpr std::size_t most_met = 100;
+
+template <class Read>
+void read_into(QueueMap::Known &known, const Read &read)
+{
+    const Versions then = begin_reading();
+    for (auto &[id, queue] : in_a_transaction(read))
+        if (!known.contains(id))
+            known.emplace(id, note_read(queue, nullptr, then));
+    versions().is_reading = false;
+}
+
+}  // namespace
+
+const QueueMap::Known &QueueMap::all() const
+{
+    if (!is_whole_)
+        read_into(known_, read_all_queues);
+    is_whole_ = true;
+    return known_;
+}
+
+QueueMap::Known::const_iterator QueueMap::met(int id) const
+{
+    const auto found = known_.find(id);
+    if (found != known_.end() || is_whole_)
+        return found;
+    if (known_.size() >= most_met)
+        return all().find(id);
+    read_into(known_, [&] { return read_queues({id}); });
+    return known_.find(id);
+}
+
+namespace {
+
+CachedCatalogue with_working(CachedCatalogue fresh)
+{
+    fresh.working =
+        fresh.catalogue->is_read_as_met ? fresh.catalogue : without_still_queues(fresh.catalogue);
     return fresh;
 }
 
@@ -226,13 +315,11 @@ std::shared_ptr<const Catalogue> catalogue()
         const Defaults defaults = present_defaults();
         CachedCatalogue &cached = *cached_catalogue;
         const Versions &present = versions();
-        const bool is_whole = cached.catalogue == nullptr || cached.defaults != defaults ||
-                              cached.versions.whole != present.whole;
-        if (!is_whole && cached.versions.changes == present.changes)
+        const bool is_anew = cached.catalogue == nullptr || cached.defaults != defaults ||
+                             cached.whole != present.whole;
+        if (!is_anew && cached.changes == present.changes)
             break;
-        CachedCatalogue fresh = is_whole ? read_whole(cached, defaults) : read_changed(cached);
-        fresh.working = without_still_queues(fresh.catalogue);
-        cached = std::move(fresh);
+        cached = with_working(is_anew ? read_anew(cached, defaults) : read_changed(cached));
     }
     return cached_catalogue->catalogue;
 }

@@ -1,4 +1,4 @@
-// The catalogue, cached in each process: all queues, and their job types and pauses once they are
+// The catalogue, cached in each process: queues, and their job types and pauses, once they are
 // needed. Changed parts are read again.
 #pragma once
 
@@ -206,8 +206,11 @@ using QueueNames = std::unordered_map<std::string, int, NameHash, std::equal_to<
 
 struct Catalogue {
     QueueMap queues;
-    Oid job_ids = InvalidOid;                   // sequence hipq.job_id_seq
-    std::shared_ptr<const QueueNames> names{};  // names by which queues can be found; null: none
+    Oid job_ids = InvalidOid;             // sequence hipq.job_id_seq
+    std::shared_ptr<QueueNames> names{};  // names by which queues can be found; null: none
+    // Queues, and the names by which they are found, are read when they are looked up. Not where
+    // queues stand still or an instance has shards.
+    bool is_read_as_met = false;
     const Queue *find(int queue_id) const;
     // Takes "instance.queue". Returns null also for a malformed name and a dropped queue.
     const Queue *find(std::string_view full_name) const;

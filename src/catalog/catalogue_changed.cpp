@@ -51,6 +51,9 @@ void tell_of_event(const TriggerData &trigger)
         ::CacheInvalidateRelcache(trigger.tg_relation);
         return;
     }
+    // A process that has not met the queue must learn that not all queues are simple.
+    if (std::strcmp(RelationGetRelationName(trigger.tg_relation), "queue_hold") == 0)
+        ::CacheInvalidateRelcache(trigger.tg_relation);
     tell_of_row(trigger, trigger.tg_trigtuple);
     if (TRIGGER_FIRED_BY_UPDATE(trigger.tg_event))
         tell_of_row(trigger, trigger.tg_newtuple);

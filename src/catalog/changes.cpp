@@ -62,7 +62,7 @@ void take_message_of_one(Versions &all, Oid message)
     const Oid number = message - first_message;
     const bool is_known = note_change(all, static_cast<Part>(number % parts_of_queue),
                                       static_cast<int>(number / parts_of_queue));
-    if (!is_known && !all.is_read_whole_now)
+    if (!is_known && !all.is_reading)
         return;
     ++all.changes;
     if (!is_known)

@@ -40,9 +40,9 @@ struct Versions {
     std::uint64_t whole = 0;    // of what is read as a whole: the set of queues, the maps of shards
     std::unordered_map<int, QueueVersion> queues{};      // the queues that this process has read
     std::unordered_map<int, std::uint64_t> instances{};  // their instances
-    // Set while everything is read. A change of a queue that is not known yet then counts as a
-    // change of the whole.
-    bool is_read_whole_now = false;
+    // Set while queues are read. A change of a queue that is not known yet then counts as a change
+    // of the whole.
+    bool is_reading = false;
 };
 
 // The counters of this process, which adds the queues that it reads.

@@ -190,9 +190,12 @@ int queue_of_table(Oid relation)
         return 0;
     const std::string name = pg::call([&] { return ::get_rel_name(relation); });
     const auto catalogue = catalog::catalogue();
-    for (const auto &[id, queue] : catalogue->queues)
-        if (queue.table == name)
-            return id;
+    const catalog::Queue *queue = catalogue->find("hipq." + name);
+    if (queue == nullptr || queue->table == name)
+        return queue == nullptr ? 0 : queue->id;
+    for (const auto &entry : catalogue->queues)  // a queue has the name of this table
+        if (entry.second.table == name)
+            return entry.first;
     return 0;
 }
 

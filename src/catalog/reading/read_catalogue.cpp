@@ -280,4 +280,32 @@ QueuesByNumber read_queues(const std::vector<std::int64_t> &ids)
     return queues;
 }
 
+std::optional<int> read_number(std::string_view full_name)
+{
+    static constinit pg::Statement select_number(R"(
+        SELECT queue.queue_id
+        FROM hipq.queue AS queue
+        JOIN hipq.instance AS instance USING (instance_id)
+        WHERE instance.name = $1 AND queue.name = $2 AND NOT queue.is_dropped
+        UNION ALL
+        SELECT queue.queue_id
+        FROM hipq.queue AS queue
+        WHERE $1 = 'hipq' AND queue.table_name = $2 AND NOT queue.is_dropped
+        LIMIT 1)");
+    const std::size_t dot = full_name.find('.');
+    if (dot == std::string_view::npos)
+        return std::nullopt;
+    const pg::Rows rows = pg::as_extension_owner([&] {
+        return select_number.run_latest(full_name.substr(0, dot), full_name.substr(dot + 1));
+    });
+    return rows.empty() ? std::nullopt : std::optional(rows.front().integer32(0));
+}
+
+bool all_queues_are_simple()
+{
+    static constinit pg::Statement has_others(
+        "SELECT EXISTS (SELECT FROM hipq.queue_hold) OR EXISTS (SELECT FROM hipq.shard_map)");
+    return !pg::as_extension_owner([] { return has_others.run_latest().front().boolean(0); });
+}
+
 }  // namespace hipq::catalog

@@ -15,6 +15,12 @@ QueuesByNumber read_all_queues();
 // The same for some queues, without what the maps of shards contribute.
 QueuesByNumber read_queues(const std::vector<std::int64_t> &ids);
 
+// The number of the queue with this name, or whose table has this name.
+std::optional<int> read_number(std::string_view full_name);
+
+// Whether no queue stands still and no instance has shards.
+bool all_queues_are_simple();
+
 // An interval in microseconds, capped at 100 years so that none overflows. (least() alone would
 // turn NULL into 100 years.)
 #define HIPQ_MICROSECONDS(interval)                                                                \

@@ -7,6 +7,19 @@
 
 namespace hipq::catalog {
 
+// Calls `read`, in a transaction of its own if there is none.
+template <class Read>
+auto in_a_transaction(const Read &read)
+{
+    if (pg::call([] { return ::IsTransactionState(); }))
+        return read();
+    std::optional<std::invoke_result_t<const Read &>> result;
+    MemoryContext context = CurrentMemoryContext;
+    pg::with_transaction([&] { result.emplace(read()); });
+    ::MemoryContextSwitchTo(context);  // the end of a transaction switches the context
+    return std::move(*result);
+}
+
 // Calls `read` as the extension owner, in a transaction of its own if there is none, and again if
 // the part has changed in the meantime. Raises any error of `read`.
 template <class Read>
@@ -16,22 +29,14 @@ auto read_settled(int queue_id, std::uint64_t QueueVersion::*part, const Read &r
         const auto queue = versions().queues.find(queue_id);
         return queue == versions().queues.end() ? 0 : queue->second.*part;
     };
-    std::optional<std::invoke_result_t<const Read &>> result;
-    const auto read_it = [&] {
-        for (int reads = 0; reads < max_reads; ++reads) {
+    return in_a_transaction([&] {
+        for (int reads = 1;; ++reads) {
             const std::uint64_t before = version();
-            result.emplace(pg::as_extension_owner(read));
-            if (version() == before)
-                return;
+            auto result = pg::as_extension_owner(read);
+            if (version() == before || reads == max_reads)
+                return result;
         }
-    };
-    MemoryContext context = CurrentMemoryContext;
-    if (pg::call([] { return ::IsTransactionState(); }))
-        read_it();
-    else
-        pg::with_transaction(read_it);
-    ::MemoryContextSwitchTo(context);  // the end of a transaction switches the context
-    return std::move(*result);
+    });
 }
 
 }  // namespace hipq::catalog
