@@ -20,7 +20,7 @@
 #                                    sanitizers, or with assertions
 #   make coverage [SUITES=...]       which lines and branches of each room the unit tests run, and these
 #                                    suites (tools/coverage)
-#   make bench [PEERS="graphile-worker pg-boss pgq table"] [JOBS=...] [RUNS=...]   benchmarks, also of
+#   make bench [PEERS="table graphile-worker pg-boss pgq"] [JOBS=...] [RUNS=...]   benchmarks, also of
 #                                    other queues (docs/performance.md)
 #   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
 #   make site                        a searchable site of docs/, in build/site (tools/site/build)

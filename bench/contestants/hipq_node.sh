@@ -1,13 +1,14 @@
 # hipq with external workers: two processes of the Node.js client, with handlers for batches and for
 # single jobs, with group durability.
 
-# Built in a copy, so that the checkout does not change.
+# Built in a copy, so that the checkout does not change, and again when the client has changed.
 node_client=$build/bench-node-client
 
 hipq_node_program() { as_server_user env "NODE_CLIENT=$node_client" "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" node "$benchmarks/node-client/$1.mjs" "${@:2}"; }
 
 hipq_node_setup() {
-    if [ ! -d "$node_client/dist" ]; then
+    local made=$node_client/dist
+    if [ ! -d "$made" ] || [ -n "$(find "$root"/clients/node/{src,package-lock.json} -newer "$made")" ]; then
         rm -rf "$node_client"
         cp -r "$root/clients/node" "$node_client"
         (cd "$node_client" && npm ci --silent --no-audit --no-fund >&2 && npm run --silent build >&2)
