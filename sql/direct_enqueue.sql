@@ -19,8 +19,10 @@ END $$;
 
 \getenv srcdir PG_ABS_SRCDIR
 \set try :srcdir '/test/regress/try.sql'
+\set guard_calls :srcdir '/test/regress/guard_calls.sql'
 \set ECHO none
 \i :try
+\i :guard_calls
 \set ECHO all
 
 SELECT hipq.create_queue('direct.q') > 0;
@@ -193,15 +195,6 @@ CREATE ROLE regress_hipq_direct_column;
 SELECT hipq.grant_queue('direct.q', 'regress_hipq_direct_app', 'enqueue');
 GRANT USAGE ON SCHEMA hipq TO regress_hipq_direct_column;
 GRANT INSERT (job_type, priority) ON hipq.direct_q TO regress_hipq_direct_column;
--- Returns how often the guard has been called since the last call.
-CREATE FUNCTION pg_temp.guard_calls() RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    calls bigint := coalesce(pg_stat_get_xact_function_calls('hipq._guard_job'::regproc), 0);
-    before bigint := coalesce(nullif(current_setting('direct.calls', true), ''), '0');
-BEGIN
-    PERFORM set_config('direct.calls', calls::text, false);
-    RETURN calls - before;
-END $$;
 BEGIN;
 SELECT pg_temp.guard_calls() >= 0;
 SET LOCAL ROLE regress_hipq_direct_app;

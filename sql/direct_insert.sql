@@ -8,22 +8,14 @@ SET track_functions = 'all';
 
 \getenv srcdir PG_ABS_SRCDIR
 \set try :srcdir '/test/regress/try.sql'
+\set guard_calls :srcdir '/test/regress/guard_calls.sql'
 \set ECHO none
 \i :try
+\i :guard_calls
 \set ECHO all
 
 SELECT hipq.create_queue('direct.i') > 0;
 SELECT hipq.create_queue('direct.other') > 0;
-
--- Returns how often the guard has been called since the last call.
-CREATE FUNCTION pg_temp.guard_calls() RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    calls bigint := coalesce(pg_stat_get_xact_function_calls('hipq._guard_job'::regproc), 0);
-    before bigint := coalesce(nullif(current_setting('direct.calls', true), ''), '0');
-BEGIN
-    PERFORM set_config('direct.calls', calls::text, false);
-    RETURN calls - before;
-END $$;
 
 -- ---- Without the guard
 EXPLAIN (COSTS OFF) INSERT INTO hipq.direct_i (job_type, job_data) VALUES ('t', '1');

@@ -51,7 +51,7 @@ void tell_of_event(const TriggerData &trigger)
         ::CacheInvalidateRelcache(trigger.tg_relation);
         return;
     }
-    // A process that has not met the queue must learn that not all queues are simple.
+    // Also a process that has not read the queue must now read all queues at once.
     if (std::strcmp(RelationGetRelationName(trigger.tg_relation), "queue_hold") == 0)
         ::CacheInvalidateRelcache(trigger.tg_relation);
     tell_of_row(trigger, trigger.tg_trigtuple);

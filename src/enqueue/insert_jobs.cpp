@@ -9,6 +9,7 @@
 #include "enqueue/enqueue.hpp"
 
 #include "enqueue/job_writer.hpp"
+#include "pg/compat.hpp"
 
 extern "C" {
 #include "nodes/extensible.h"
@@ -55,15 +56,6 @@ bool has_chosen_columns_only(const List *entries, Relation table)
     return true;
 }
 
-bool is_of_new_row(const Var &column)
-{
-#if PG_VERSION_NUM >= 180000
-    if (column.varreturningtype != VAR_RETURNING_DEFAULT)
-        return false;
-#endif
-    return column.varattno >= 0;
-}
-
 // Whether the node can return what is asked for.
 bool can_return(const List *returned)
 {
@@ -72,7 +64,7 @@ bool can_return(const List *returned)
         return false;
     const List *columns = ::pull_var_clause(expressions, 0);
     for (int i = 0; i < list_length(columns); ++i)
-        if (!is_of_new_row(*static_cast<const Var *>(list_nth(columns, i))))
+        if (!pg::is_plain_column(*static_cast<const Var *>(list_nth(columns, i))))
             return false;
     return true;
 }

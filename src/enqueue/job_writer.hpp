@@ -19,8 +19,8 @@ class JobWriter {
 public:
     JobWriter(NewRows rows, int queue_id);
 
-    // Takes a job, whose values must stay until write_pending(). A job with a key is written
-    // immediately, after those that are pending, so that an error comes with its row.
+    // Takes a job, whose values must stay until write_pending(). Writes a job with a key at once,
+    // and the pending ones before it, so that an error comes with its row.
     void write(job::RowValues job);
     // Writes a job immediately and returns its row. Not in a sharded instance.
     job::RowValues write_now(job::RowValues job);

@@ -67,8 +67,8 @@ bool end_call(const Task &task, const ClaimedJob &job, SessionUse &session)
     return true;
 }
 
-// Calls the handler for each job. Returns fewer results than jobs if one needs a transaction of its
-// own; the call for the last job has not been ended.
+// Calls the handler for each job, and ends each call but the last. Returns fewer results than jobs
+// if a job needs a transaction of its own.
 std::vector<pg::RawValue> call_for_each(const Executor &executor, const Task &task,
                                         SessionUse &session)
 {

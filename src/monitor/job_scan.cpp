@@ -146,8 +146,8 @@ std::vector<std::int32_t> sorted(const List *numbers)
     return all;
 }
 
-// Returns the queues to be read. Leaves out those that another session has locked, with a WARNING
-// for each.
+// Returns the queues to be read. Warns of each queue that another session has locked, and leaves it
+// out.
 List *queues_of(JobSource source, const List *asked)
 {
     catalog::VisibleQueues visible_queues;

@@ -180,6 +180,16 @@ inline IndexScanDesc begin_bitmap_scan(Relation index, int keys)
 #endif
 }
 
+// Whether RETURNING reads a column of the table, and neither a system column nor OLD or NEW.
+inline bool is_plain_column(const Var &column)
+{
+#if PG_VERSION_NUM >= 180000
+    if (column.varreturningtype != VAR_RETURNING_DEFAULT)
+        return false;
+#endif
+    return column.varattno >= 0;
+}
+
 // The pages of a relation whose file is not mapped, without opening it.
 inline BlockNumber count_blocks(const FormData_pg_class &form)
 {

@@ -27,7 +27,7 @@ cmp_ok(rows_read_by(q{INSERT INTO hipq.app_q8 (job_type) VALUES ('run')}), '<', 
 	'an INSERT reads its queue only');
 cmp_ok(rows_read_by('SELECT count(*) FROM hipq.queues'), '>=', 30, 'a view reads all queues');
 
-# ---- changes of queues that a session has not met
+# ---- changes of queues that the session has not read
 
 my $session = $hipq->session;
 $session->query_safe(sprintf $enqueue, 1);
@@ -51,7 +51,7 @@ is($session->query_safe(q{INSERT INTO hipq.app_new (job_type) VALUES ('run') RET
 	'a session finds a queue that has taken the place of another one');
 $session->quit;
 
-# ---- a held queue that the executor has not met
+# ---- a held queue that the executor has not read
 
 is($hipq->outcome_of('run', q{queue => 'app.q1'}), 'succeeded', 'the executor has met a queue');
 $hipq->sql(q{SELECT hipq.pause('app.q9')});

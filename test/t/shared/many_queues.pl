@@ -13,8 +13,11 @@ $hipq->sql("SELECT hipq.create_queue('app.q' || n) FROM generate_series($_ * 25 
 	AS n") for 0 .. 1;
 
 my $drop = 'SET client_min_messages = warning; DROP EXTENSION hipq CASCADE';
-like($hipq->error_of($drop),
-	qr/53200: no room for the locks of a transaction that drops extension "hipq"\nDETAIL:  It locks \d{4} objects, most of them of queues, and there is room for \d+ locks\.\nHINT:  First drop queues with hipq\.drop_queue\(\), each in a transaction of its own\./,
+my $refusal = join "\n",
+  '53200: no room for the locks of a transaction that drops extension "hipq"',
+  'DETAIL:  It locks \d{4} objects, most of them of queues, and there is room for \d+ locks\.',
+  'HINT:  First drop queues with hipq\.drop_queue\(\), each in a transaction of its own\.';
+like($hipq->error_of($drop), qr/$refusal/,
 	'DROP EXTENSION is refused without room for all locks');
 my ($statement) = slurp_file("$ENV{HIPQ_ROOT}/docs/operation.md") =~ /^```sql\n(DO .*?)^```$/ms;
 $hipq->sql($statement);
