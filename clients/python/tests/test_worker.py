@@ -1,3 +1,4 @@
+import contextvars
 import os
 import signal
 import threading
@@ -56,6 +57,25 @@ class Worker(Case):
         jobs = hipq.enqueue_many(self.conn, "scan", [None] * 9, queue=self.queue)
         self.assertEqual({self.outcome(job).outcome for job in jobs}, {"succeeded"})
         self.assertEqual(most, [3])
+
+    def test_kept_threads(self):
+        "a thread runs further jobs, and each finds its own name and no variable of an earlier one"
+        worker = self.worker(concurrency=1)
+        variable = contextvars.ContextVar("variable", default=None)
+        seen = []
+
+        @worker.job("scan")
+        def scan(job):
+            seen.append((variable.get(), threading.current_thread().name == f"hipq job {job.id}"))
+            threads.add(threading.get_ident())
+            variable.set(job.id)
+
+        threads = set()
+        self.serve(worker)
+        for job in hipq.enqueue_many(self.conn, "scan", [None] * 50, queue=self.queue):
+            self.assertTrue(self.outcome(job).succeeded)
+        self.assertEqual(seen, [(None, True)] * 50)
+        self.assertLess(len(threads), 10)
 
     def test_starts_at_once(self):
         "a bound worker needs no poll: notifications announce its jobs"

@@ -34,7 +34,6 @@ class Answer:
     sql: str
     value: Any
     alone: bool = False
-    is_settled: bool = False
     attempt_is_over: bool = False
     error: Optional[Exception] = None
     delay: Optional[str] = None
@@ -67,14 +66,12 @@ class Batch:
         """Settles the answers: the server accepted all, or those whose ids it returned."""
         for answer in self.answers:
             answer.attempt_is_over = not answer.alone and answer.job.id not in returned
-            answer.is_settled = True
 
     def refuse(self, error: Exception) -> None:
         """Settles the answers with the server's error. An attempt that is over needs no more."""
         for answer in self.answers:
             answer.attempt_is_over = is_over(error)
             answer.error = None if answer.attempt_is_over else error
-            answer.is_settled = True
 
     def apart(self) -> list[Batch]:
         """Returns one batch for each answer."""
@@ -154,7 +151,7 @@ def instead_of(answer: Answer, error: Exception) -> Optional[Answer]:
         return failure(answer.job, error)
     ascii_text = in_ascii(answer.value)
     if ascii_text != answer.value:
-        return replace(answer, value=ascii_text, text=answer.value, is_settled=False, error=None)
+        return replace(answer, value=ascii_text, text=answer.value, error=None)
     return without_delay(answer, error) if answer.delay is not None else None
 
 
@@ -166,12 +163,23 @@ def log_failure(job: JobFields, error: BaseException) -> None:
         log.warning("job %d (%s) failed: %s", job.id, job.type, error_text(error), exc_info=where)
 
 
-def log_told(answer: Answer) -> None:
-    """Logs the server's reply to an answer. Raises the server's objection."""
-    job = answer.job
-    if answer.error is not None:
-        raise answer.error
+def next_of(answer: Answer) -> Optional[Answer]:
+    """Logs the server's reply. Returns the answer to send if it refused this one."""
+    job, error = answer.job, answer.error
+    if error is not None:
+        return _in_other_form(answer, error)
     if answer.attempt_is_over:
         log.info("job %d (%s): its attempt %d is over", job.id, job.type, job.attempt)
     else:
         log.debug("job %d (%s) %s", job.id, job.type, answer.word)
+    return None
+
+
+def _in_other_form(answer: Answer, error: Exception) -> Optional[Answer]:
+    job = answer.job
+    again = instead_of(answer, error)
+    if again is None:
+        log.error("job %d (%s) cannot be answered: %s", job.id, job.type, error)
+    else:
+        log.warning("job %d (%s) cannot be %s: %s", job.id, job.type, answer.word, error)
+    return again

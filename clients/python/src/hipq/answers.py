@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import psycopg
@@ -24,14 +24,24 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Answers:
-    """One connection in autocommit mode, for one thread at a time."""
+    """One connection in autocommit mode, for one thread at a time.
 
-    def __init__(self, connection: dict[str, Any], patience: Patience) -> None:
+    has_settled: called with the answers that the server has accepted or refused.
+    """
+
+    def __init__(
+        self,
+        connection: dict[str, Any],
+        patience: Patience,
+        has_settled: Callable[[Sequence[Answer]], None],
+    ) -> None:
         self._settings = connection
         self._patience = patience
+        self._has_settled = has_settled
         self._connection: Optional[Connection] = None
         self._lock = threading.Lock()
         self._waiting: deque[Answer] = deque()
+        self._sends = threading.Lock()
         self._given_up = threading.Event()
 
     def ask(self, sql: str, values: Sequence[Any]) -> Rows:
@@ -43,17 +53,18 @@ class Answers:
         with self._lock:
             return self._ask(sql, values)
 
-    def tell(self, *answers: Answer) -> None:
-        """Sends answers, and settles them. Does not raise the server's errors.
+    def tell(self, answers: Sequence[Answer]) -> None:
+        """Sends answers, or leaves them to the thread that sends already. Raises nothing.
 
-        While one thread sends answers, others add theirs, and the next thread sends them all.
+        So a thread that has answered runs the next job, and one statement sends many answers.
         """
         self._waiting.extend(answers)
-        with self._lock:
-            while not all(answer.is_settled for answer in answers):
-                count = min(len(self._waiting), MOST_AT_ONCE)
-                for batch in batches_of([self._waiting.popleft() for _ in range(count)]):
-                    self._tell(batch)
+        # A thread that leaves its answers just before the other one ends is seen by the loop.
+        while self._waiting and self._sends.acquire(blocking=False):
+            try:
+                self._send_waiting()
+            finally:
+                self._sends.release()
 
     def give_up(self) -> None:
         """From now on temporary errors are raised, too."""
@@ -65,6 +76,14 @@ class Answers:
         if self._lock.acquire(timeout=1):
             self._drop()
             self._lock.release()
+
+    def _send_waiting(self) -> None:
+        while self._waiting:
+            count = min(len(self._waiting), MOST_AT_ONCE)
+            for batch in batches_of([self._waiting.popleft() for _ in range(count)]):
+                with self._lock:
+                    self._tell(batch)
+                self._has_settled(batch.answers)
 
     def _tell(self, batch: Batch) -> None:
         try:

@@ -1,26 +1,19 @@
-"""Runs jobs in a thread, and sends their answers."""
+"""Runs jobs in a thread."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
-from .answer import Answer, instead_of, log_told
-from .answers import Answers
+from .answer import Answer
 from .ending import answers_for
 from .handlers import Handlers
 from .job import Job
 
-log = logging.getLogger("hipq")
 
-
-def run(jobs: Sequence[Job], handlers: Handlers, answers: Answers) -> None:
-    """Calls the handler, and reports the results of the jobs to the server. Raises nothing."""
-    given = answers_for(jobs, endings_of(jobs, handlers))
-    answers.tell(*given)
-    for answer in given:
-        conclude(answer, answers)
+def run(jobs: Sequence[Job], handlers: Handlers) -> list[Answer]:
+    """Calls the handler. Returns the answers to the server, not for jobs that are over."""
+    return answers_for(jobs, endings_of(jobs, handlers))
 
 
 def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
@@ -31,18 +24,3 @@ def endings_of(jobs: Sequence[Job], handlers: Handlers) -> Sequence[Any]:
         return [handlers.handle(jobs[0])]
     except BaseException as error:  # sys.exit() in a handler is a failure, too
         return [error] * len(jobs)
-
-
-def conclude(answer: Answer, answers: Answers) -> None:
-    """Logs the server's reply to an answer. Sends a refused answer in another form."""
-    try:
-        log_told(answer)
-    except Exception as error:
-        job = answer.job
-        again = instead_of(answer, error)
-        if again is None:
-            log.error("job %d (%s) cannot be answered: %s", job.id, job.type, error)
-            return
-        log.warning("job %d (%s) cannot be %s: %s", job.id, job.type, answer.word, error)
-        answers.tell(again)
-        conclude(again, answers)

@@ -53,7 +53,7 @@ class Session:
 
     def _ask(self, sql: str, values: Any, wait: float = 0) -> list[tuple[Any, ...]]:
         with self._patience.limits(self.connection, wait):
-            return self.connection.execute(sql, values).fetchall()
+            return self.connection.execute(sql, values, binary=True).fetchall()
 
     def _demand_own_session(self) -> None:
         if not self._settings.listen:

@@ -11,11 +11,14 @@ from typing import Any, Optional
 import psycopg
 
 from . import statements
+from .answer import Answer, next_of
 from .answers import Answers
 from .backoff import Backoff
 from .bell import Bell
 from .connecting import connect
+from .crew import Crew
 from .errors import is_lost, may_pass
+from .fields import JobFields
 from .handlers import Handlers
 from .job import Job
 from .keeper import Keeper
@@ -68,6 +71,7 @@ class Worker(Handlers):
         self._bell = Bell()
         self._lock = threading.Lock()
         self._running: dict[tuple[int, int], Job] = {}
+        self._crew = Crew()
         self._stops = 0
         self._answers: Optional[Answers] = None
         self._keeper: Keeper
@@ -90,7 +94,7 @@ class Worker(Handlers):
             raise RuntimeError('there is no handler: register one with @worker.job("type")')
         if self._answers is not None:
             raise RuntimeError("the worker has run already; make another one")
-        self._answers = Answers(self.settings.connection, self._patience)
+        self._answers = Answers(self.settings.connection, self._patience, self._have_settled)
         keeper = self._keeper = Keeper(self.settings, self._answers, self._jobs)
         with caught(self.stop):
             self._patience.start()
@@ -103,6 +107,7 @@ class Worker(Handlers):
                     job._over.set()
                 self._say_goodbye(keeper)
                 self._answers.close()
+                self._crew.close()
                 self._patience.stop()
 
     @property
@@ -187,32 +192,46 @@ class Worker(Handlers):
     def _start(self, rows: Sequence[tuple[Any, ...]]) -> None:
         assert self._answers is not None
         jobs = [Job(row, self._answers) for row in rows]
-        for job in jobs:
-            self._end_earlier(job)
-            with self._lock:
-                self._running[job.id, job.attempt] = job
+        self._end_earlier({job.id for job in jobs})
+        with self._lock:
+            self._running.update({(job.id, job.attempt): job for job in jobs})
         for group in self.groups_of(jobs):
-            name = f"hipq job {group[0].id}"
-            threading.Thread(target=partial(self._run, group), name=name, daemon=True).start()
+            self._crew.run(f"hipq job {group[0].id}", partial(self._run, group))
 
-    def _end_earlier(self, again: Job) -> None:
-        """Ends the earlier attempts of this worker for a job that it has claimed again.
+    def _end_earlier(self, again: set[int]) -> None:
+        """Ends the earlier attempts of this worker for the jobs that it has claimed again.
 
         heartbeat_attempts() reports by job, so it would not report these attempts.
         """
         for job in self._jobs():
-            if job.id == again.id:
+            if job.id in again:
                 job._over.set()
 
     def _run(self, jobs: Sequence[Job]) -> None:
         assert self._answers is not None
+        given: list[Answer] = []
         try:
-            run(jobs, self, self._answers)
+            given = run(jobs, self)
         finally:
-            with self._lock:
-                for job in jobs:
-                    del self._running[job.id, job.attempt]
-            self._bell.ring()
+            answered = {answer.job for answer in given}
+            self._forget([job for job in jobs if job not in answered])
+        self._answers.tell(given)
+
+    def _have_settled(self, answers: Sequence[Answer]) -> None:
+        """Forgets the jobs of these answers. Sends refused answers in another form."""
+        assert self._answers is not None
+        again = [other for answer in answers if (other := next_of(answer)) is not None]
+        unanswered = {answer.job for answer in again}
+        self._forget([answer.job for answer in answers if answer.job not in unanswered])
+        self._answers.tell(again)
+
+    def _forget(self, jobs: Sequence[JobFields]) -> None:
+        if not jobs:
+            return
+        with self._lock:
+            for job in jobs:
+                del self._running[job.id, job.attempt]
+        self._bell.ring()
 
     def _drain(self, session: Optional[Session] = None) -> None:
         """Waits for the running jobs. After the second stop(), gives them back."""

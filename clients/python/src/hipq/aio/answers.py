@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import psycopg
@@ -23,14 +23,24 @@ Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 
 class Answers:
-    """One connection in autocommit mode, for one task at a time."""
+    """One connection in autocommit mode, for one task at a time.
 
-    def __init__(self, connection: dict[str, Any], patience: Patience) -> None:
+    has_settled: called with the answers that the server has accepted or refused.
+    """
+
+    def __init__(
+        self,
+        connection: dict[str, Any],
+        patience: Patience,
+        has_settled: Callable[[Sequence[Answer]], None],
+    ) -> None:
         self._settings = connection
         self._patience = patience
+        self._has_settled = has_settled
         self._connection: Optional[Connection] = None
         self._lock = asyncio.Lock()
         self._waiting: deque[Answer] = deque()
+        self._sends: Optional[asyncio.Task[None]] = None
         self._given_up = False
 
     async def ask(self, sql: str, values: Sequence[Any]) -> Rows:
@@ -42,13 +52,11 @@ class Answers:
         # When the task is cancelled, its statement continues, so that it never ends halfway.
         return await asyncio.shield(self._ask_in_turn(sql, values))
 
-    async def tell(self, *answers: Answer) -> None:
-        """Sends answers, and settles them. Does not raise the server's errors.
-
-        While one task sends answers, other tasks add theirs, and the next task sends them all.
-        """
+    def tell(self, answers: Sequence[Answer]) -> None:
+        """Sends answers soon, in a task that sends all that wait. Raises nothing."""
         self._waiting.extend(answers)
-        await asyncio.shield(self._tell_in_turn(answers))
+        if self._waiting and self._sends is None:
+            self._sends = asyncio.ensure_future(self._send_waiting())
 
     def give_up(self) -> None:
         """From now on temporary errors are raised, too."""
@@ -68,12 +76,16 @@ class Answers:
         async with self._lock:
             return await self._ask(sql, values)
 
-    async def _tell_in_turn(self, answers: Sequence[Answer]) -> None:
-        async with self._lock:
-            while not all(answer.is_settled for answer in answers):
+    async def _send_waiting(self) -> None:
+        try:
+            while self._waiting:
                 count = min(len(self._waiting), MOST_AT_ONCE)
                 for batch in batches_of([self._waiting.popleft() for _ in range(count)]):
-                    await self._tell(batch)
+                    async with self._lock:
+                        await self._tell(batch)
+                    self._has_settled(batch.answers)
+        finally:
+            self._sends = None
 
     async def _tell(self, batch: Batch) -> None:
         try:

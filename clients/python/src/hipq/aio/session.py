@@ -49,7 +49,7 @@ class Session:
 
     async def _ask(self, sql: str, values: Any, wait: float = 0) -> list[tuple[Any, ...]]:
         with self._patience.limits(self.connection, wait):
-            return await (await self.connection.execute(sql, values)).fetchall()
+            return await (await self.connection.execute(sql, values, binary=True)).fetchall()
 
     async def _demand_own_session(self) -> None:
         if not self._settings.listen:

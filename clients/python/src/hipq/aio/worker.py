@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Optional
 
 import psycopg
 
 from .. import statements
+from ..answer import Answer, next_of
 from ..backoff import Backoff
 from ..errors import is_lost, may_pass
+from ..fields import JobFields
 from ..handlers import Handlers
 from ..settings import GOODBYE, settings_of
 from .answers import Answers
@@ -20,7 +23,7 @@ from .connecting import connect
 from .job import Job
 from .keeper import Keeper
 from .patience import Patience
-from .running import run
+from .running import Handling, begin, end
 from .session import Session
 from .signals import caught
 
@@ -57,7 +60,7 @@ class Worker(Handlers):
             take_over, poll, look, reply_timeout,
         )  # fmt: skip
         self._patience = Patience(reply_timeout)
-        self._running: dict[asyncio.Task[None], list[Job]] = {}
+        self._running: dict[tuple[int, int], Job] = {}
         self._stops = 0
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._bell: Bell
@@ -83,7 +86,7 @@ class Worker(Handlers):
             raise RuntimeError("the worker has run already; make another one")
         self._bell = Bell()
         self._loop = asyncio.get_running_loop()
-        self._answers = Answers(self.settings.connection, self._patience)
+        self._answers = Answers(self.settings.connection, self._patience, self._have_settled)
         keeper = Keeper(self.settings, self._answers, self._jobs)
         with caught(self.stop):
             keeping = asyncio.ensure_future(keeper.run())
@@ -100,7 +103,7 @@ class Worker(Handlers):
         return self._stops > 0
 
     def _jobs(self) -> list[Job]:
-        return [job for group in self._running.values() for job in group]
+        return list(self._running.values())
 
     def _cancel_all(self) -> None:
         for job in self._jobs():
@@ -159,7 +162,7 @@ class Worker(Handlers):
             await asyncio.wait([asyncio.ensure_future(keeper.deregister())], timeout=GOODBYE)
 
     async def _look_for_jobs(self, session: Session) -> None:
-        free = self.settings.concurrency - len(self._jobs())
+        free = self.settings.concurrency - len(self._running)
         jobs = await self._claim(session, free)
         self._start(jobs)
         if free == 0:
@@ -177,24 +180,41 @@ class Worker(Handlers):
 
     def _start(self, rows: Sequence[tuple[Any, ...]]) -> None:
         jobs = [Job(row, self._answers) for row in rows]
-        for job in jobs:
-            self._end_earlier(job)
+        self._end_earlier({job.id for job in jobs})
+        self._running.update({(job.id, job.attempt): job for job in jobs})
         for group in self.groups_of(jobs):
-            task = asyncio.ensure_future(run(group, self, self._answers))
-            self._running[task] = group
-            task.add_done_callback(self._has_run)
+            begin(group, self).add_done_callback(partial(self._has_run, group))
 
-    def _end_earlier(self, again: Job) -> None:
-        """Ends the earlier attempts of this worker for a job that it has claimed again.
+    def _end_earlier(self, again: set[int]) -> None:
+        """Ends the earlier attempts of this worker for the jobs that it has claimed again.
 
         heartbeat_attempts() reports by job, so it would not report these attempts.
         """
         for job in self._jobs():
-            if job.id == again.id:
+            if job.id in again:
                 job._cancel()
 
-    def _has_run(self, task: asyncio.Task[None]) -> None:
-        del self._running[task]
+    def _has_run(self, jobs: Sequence[Job], task: Handling) -> None:
+        given: list[Answer] = []
+        try:
+            given = end(jobs, self, task)
+        finally:
+            answered = {answer.job for answer in given}
+            self._forget([job for job in jobs if job not in answered])
+        self._answers.tell(given)
+
+    def _have_settled(self, answers: Sequence[Answer]) -> None:
+        """Forgets the jobs of these answers. Sends refused answers in another form."""
+        again = [other for answer in answers if (other := next_of(answer)) is not None]
+        unanswered = {answer.job for answer in again}
+        self._forget([answer.job for answer in answers if answer.job not in unanswered])
+        self._answers.tell(again)
+
+    def _forget(self, jobs: Sequence[JobFields]) -> None:
+        if not jobs:
+            return
+        for job in jobs:
+            del self._running[job.id, job.attempt]
         self._bell.ring()
 
     async def _drain(self, session: Optional[Session] = None) -> None:

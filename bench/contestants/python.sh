@@ -1,0 +1,23 @@
+# Two processes of Python with psycopg: hipq's client, and a loop by hand over the plain table that
+# keeps its rows. Both answer without waiting for the WAL (group durability).
+
+python_program() { as_server_user env "PYTHONPATH=$root/clients/python/src" PYTHONDONTWRITEBYTECODE=1 "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" /usr/bin/python3 "$benchmarks/python-client/$1.py" "${@:2}"; }
+
+python_hipq_setup() {
+    sql -c "CREATE EXTENSION hipq" -c "SELECT hipq.create_queue('app.main', durability => 'group')" \
+        -c "SELECT hipq.register_job_type('app.main', 'run', handler_kind => 'notify')" \
+        -c "SELECT hipq.register_job_type('app.main', 'ping', handler_kind => 'notify')" >/dev/null
+}
+
+for variant in batch single; do
+    eval "python_loop_${variant}_setup() { plain_table_setup; }"
+    eval "python_loop_${variant}_hold() { :; }"
+    eval "python_loop_${variant}_enqueue() { plain_table_enqueue \"\$@\"; }"
+    eval "python_loop_${variant}_drain() { drained_seconds=\$(python_program drain loop_$variant \"\$1\"); }"
+done
+for variant in batch single tasks; do
+    eval "hipq_python_${variant}_setup() { python_hipq_setup; }"
+    eval "hipq_python_${variant}_hold() { :; }"
+    eval "hipq_python_${variant}_enqueue() { hipq_enqueue \"\$@\"; }"
+    eval "hipq_python_${variant}_drain() { drained_seconds=\$(python_program drain hipq_$variant \"\$1\"); hipq_node_check \"\$1\"; }"
+done
