@@ -1,7 +1,7 @@
 # PgQ (Debian's postgresql-15-pgq3): events in batches, one consumer, no state per event.
 
 pgq_setup() {
-    sql -c "CREATE EXTENSION pgq" -c "SELECT pgq.create_queue('q')" -c "SELECT pgq.register_consumer('q', 'c')" >/dev/null
+    sql -c "CREATE EXTENSION pgq" -c "SELECT pgq.create_queue('q')" -c "SELECT pgq.register_consumer('q', 'c')" >/dev/null || return
     sql -c "SELECT pgq.set_queue_config('q', 'ticker_max_count', '1000')" >/dev/null
     sql <<'SQL'
         CREATE PROCEDURE consume() LANGUAGE plpgsql AS $$

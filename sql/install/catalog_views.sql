@@ -7,7 +7,7 @@
 -- A condition of the caller must not be applied to rows that the caller may not see: PostgreSQL
 -- pushes leakproof comparisons below the barrier of a view, and EXPLAIN counts the rows that they
 -- find there. So the views read jobs with hipq._is_in_reach_by_scan(), which gives the planner
--- ranges of constants: the planner leaves out the tables of other queues, and those that another
+-- ranges of constants: the planner leaves out the tables of other queues, and tables that another
 -- session has locked. Or they read them queue by queue, only queues that the caller may see. They
 -- read attempts and dead letters with a constant array in the condition of every scan, which is
 -- evaluated first, and with indexes that all begin with queue_id. They read small tables behind
