@@ -51,7 +51,12 @@ class Counted:
     """Counts the jobs of all processes, and stops the worker when all have run."""
 
     def __init__(self, done, count):
-        self.done, self.count, self.mine = done, count, 0
+        self.done, self.count = done, count
+        self.lock, self.mine = threading.Lock(), 0
+
+    def add(self, jobs):
+        with self.lock:
+            self.mine += jobs
 
     def stop_at_end(self, stop):
         threading.Thread(target=self._watch, args=(stop,), daemon=True).start()
@@ -60,9 +65,10 @@ class Counted:
         reported = 0
         while self.done.value < self.count:
             time.sleep(REPORT_INTERVAL)
+            mine = self.mine
             with self.done.get_lock():
-                self.done.value += self.mine - reported
-            reported = self.mine
+                self.done.value += mine - reported
+            reported = mine
         stop()
 
 
@@ -80,17 +86,15 @@ def work(kind, done, count):
         def run(jobs):
             for job in jobs:
                 handle(job.data)
-            counted.mine += len(jobs)
+            counted.add(len(jobs))
 
     elif kind == "hipq_single":
         worker = hipq.Worker(concurrency=64, prefetch=4 * SIZE, **settings)
-        lock = threading.Lock()
 
         @worker.job("run")
         def run(job):
             handle(job.data)
-            with lock:
-                counted.mine += 1
+            counted.add(1)
 
     else:
         worker = hipq.aio.Worker(concurrency=SIZE, prefetch=4 * SIZE, **settings)
@@ -98,7 +102,7 @@ def work(kind, done, count):
         @worker.job("run")
         async def run(job):
             handle(job.data)
-            counted.mine += 1
+            counted.add(1)
 
     counted.stop_at_end(worker.stop)
     if kind == "hipq_tasks":

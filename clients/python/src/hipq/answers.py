@@ -59,7 +59,7 @@ class Answers:
         So a thread that has answered runs the next job, and one statement sends many answers.
         """
         self._waiting.extend(answers)
-        # A thread that leaves its answers just before the other one ends is seen by the loop.
+        # The loop finds answers that were left just before the other thread stopped sending.
         while self._waiting and self._sends.acquire(blocking=False):
             try:
                 self._send_waiting()

@@ -8,7 +8,6 @@ from contextvars import Context
 from queue import SimpleQueue
 from typing import Optional
 
-
 Function = Callable[[], None]
 
 
