@@ -138,6 +138,7 @@ SELECT pg_temp.try(format('SELECT hipq.complete(%s, 2)', id('k2')));
 SELECT shown('k2');
 -- offered, but not accepted
 RESET ROLE;
+SELECT offered('regress ext a', 3);
 SELECT job_key, attempt, worker, is_accepted, since IS NULL AS not_started,
        deadline BETWEEN now() + interval '4 min' AND now() + interval '5 min' AS to_accept
 FROM hipq.running_detail WHERE queue = 'ext.a' AND NOT is_accepted ORDER BY job_key;
