@@ -22,6 +22,9 @@ start_server() {
 # psql in the database of the current contestant.
 sql() { as_server_user psql -XqAt -v ON_ERROR_STOP=1 -d "$contestant" "$@"; }
 
+# A program of the current contestant, which reads where to connect from the environment.
+program() { as_server_user env "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" "$@"; }
+
 fresh_database() {
     as_server_user psql -Xq -d postgres -v ON_ERROR_STOP=1 -c "DROP DATABASE IF EXISTS $contestant" -c "CREATE DATABASE $contestant" 2>/dev/null
 }

@@ -1,7 +1,7 @@
 # graphile-worker from npm: one process with default settings, and two processes with the settings
 # that its own documents call fastest.
 
-graphile_worker_node() { as_server_user env "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" node "$benchmarks/graphile-worker/$1.mjs" "${@:2}"; }
+graphile_worker_node() { program node "$benchmarks/graphile-worker/$1.mjs" "${@:2}"; }
 
 graphile_worker_setup() {
     [ -d "$benchmarks/graphile-worker/node_modules" ] || (cd "$benchmarks/graphile-worker" && npm ci --silent --no-audit --no-fund >&2)

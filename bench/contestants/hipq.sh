@@ -59,3 +59,16 @@ for variant in hipq_strict hipq_strict_together hipq_group hipq_together hipq_li
         eval "${variant}_$action() { hipq_$action \"\$@\"; }"
     done
 done
+
+# ---- shared by the clients of hipq
+
+hipq_client_setup() {
+    sql -c "CREATE EXTENSION hipq" -c "SELECT hipq.create_queue('app.main', durability => 'group')" \
+        -c "SELECT hipq.register_job_type('app.main', 'run', handler_kind => 'notify')" \
+        -c "SELECT hipq.register_job_type('app.main', 'ping', handler_kind => 'notify')" >/dev/null
+}
+
+hipq_client_check() {
+    until [ "$(sql -c "SELECT count(*) FROM hipq.app_main_live")" = 0 ]; do sleep 0.1; done    # the last answers
+    [ "$(sql -c "SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'")" = "$1" ] || die "$contestant: not every job succeeded"
+}

@@ -4,7 +4,7 @@
 # Built in a copy, so that the checkout does not change, and again when the client has changed.
 node_client=$build/bench-node-client
 
-hipq_node_program() { as_server_user env "NODE_CLIENT=$node_client" "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" node "$benchmarks/node-client/$1.mjs" "${@:2}"; }
+hipq_node_program() { program env "NODE_CLIENT=$node_client" node "$benchmarks/node-client/$1.mjs" "${@:2}"; }
 
 hipq_node_setup() {
     local made=$node_client/dist
@@ -13,9 +13,7 @@ hipq_node_setup() {
         cp -r "$root/clients/node" "$node_client"
         (cd "$node_client" && npm ci --silent --no-audit --no-fund >&2 && npm run --silent build >&2)
     fi
-    sql -c "CREATE EXTENSION hipq" >/dev/null
-    sql -c "SELECT hipq.create_queue('app.main', durability => 'group')" -c "SELECT hipq.register_job_type('app.main', 'run', handler_kind => 'notify')" \
-        -c "SELECT hipq.register_job_type('app.main', 'ping', handler_kind => 'notify')" >/dev/null
+    hipq_client_setup
 }
 
 # Without workers no job runs.
@@ -23,13 +21,8 @@ hipq_node_hold() { :; }
 
 hipq_node_enqueue() { hipq_enqueue "$@"; }
 
-hipq_node_check() {
-    until [ "$(sql -c "SELECT count(*) FROM hipq.app_main_live")" = 0 ]; do sleep 0.1; done    # the last answers
-    [ "$(sql -c "SELECT count(*) FROM hipq.jobs WHERE outcome = 'succeeded'")" = "$1" ] || die "$contestant: not every job succeeded"
-}
-
-hipq_node_batch_drain() { drained_seconds=$(hipq_node_program drain batch "$1"); hipq_node_check "$1"; }
-hipq_node_single_drain() { drained_seconds=$(hipq_node_program drain single "$1"); hipq_node_check "$1"; }
+hipq_node_batch_drain() { drained_seconds=$(hipq_node_program drain batch "$1"); hipq_client_check "$1"; }
+hipq_node_single_drain() { drained_seconds=$(hipq_node_program drain single "$1"); hipq_client_check "$1"; }
 
 for variant in hipq_node_batch hipq_node_single; do
     for action in setup hold enqueue; do

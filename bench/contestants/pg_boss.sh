@@ -1,6 +1,6 @@
 # pg-boss from npm: two processes that fetch and complete batches, and two that use its work().
 
-pg_boss_node() { as_server_user env "PGDATABASE=$contestant" "PGHOST=$PGHOST" "PGPORT=$PGPORT" "PGUSER=$PGUSER" node "$benchmarks/pg-boss/$1.mjs" "${@:2}"; }
+pg_boss_node() { program node "$benchmarks/pg-boss/$1.mjs" "${@:2}"; }
 
 pg_boss_setup() {
     [ -d "$benchmarks/pg-boss/node_modules" ] || (cd "$benchmarks/pg-boss" && npm ci --silent --no-audit --no-fund >&2)

@@ -163,6 +163,22 @@ def log_failure(job: JobFields, error: BaseException) -> None:
         log.warning("job %d (%s) failed: %s", job.id, job.type, error_text(error), exc_info=where)
 
 
+def replies_to(answers: Iterable[Answer]) -> tuple[list[JobFields], list[Answer]]:
+    """Logs the server's replies. Returns the jobs that are done, and the answers to send now.
+
+    A refused answer is sent in another form, if there is one.
+    """
+    done: list[JobFields] = []
+    again: list[Answer] = []
+    for answer in answers:
+        other = next_of(answer)
+        if other is None:
+            done.append(answer.job)
+        else:
+            again.append(other)
+    return done, again
+
+
 def next_of(answer: Answer) -> Optional[Answer]:
     """Logs the server's reply. Returns the answer to send if it refused this one."""
     job, error = answer.job, answer.error

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import psycopg
 
 from .. import statements
-from ..answer import Answer, next_of
+from ..answer import Answer, replies_to
 from ..backoff import Backoff
 from ..errors import is_lost, may_pass
 from ..fields import JobFields
@@ -204,10 +204,8 @@ class Worker(Handlers):
         self._answers.tell(given)
 
     def _have_settled(self, answers: Sequence[Answer]) -> None:
-        """Forgets the jobs of these answers. Sends refused answers in another form."""
-        again = [other for answer in answers if (other := next_of(answer)) is not None]
-        unanswered = {answer.job for answer in again}
-        self._forget([answer.job for answer in answers if answer.job not in unanswered])
+        done, again = replies_to(answers)
+        self._forget(done)
         self._answers.tell(again)
 
     def _forget(self, jobs: Sequence[JobFields]) -> None:
