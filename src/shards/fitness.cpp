@@ -8,11 +8,13 @@ namespace hipq::shards {
 
 namespace {
 
-// $1: for the router, which calls the others.
+// $1: for the router, which calls the others. From PostgreSQL 19 on, level replica suffices: while
+// there is a logical slot, effective_wal_level is logical.
 constinit pg::Statement select_problem(R"(
     SELECT rule.problem, rule.hint
     FROM (VALUES
-        (current_setting('wal_level') <> 'logical',
+        (current_setting('wal_level') = 'minimal'
+             OR current_setting('wal_level') = 'replica' AND current_setting('effective_wal_level', true) IS NULL,
          'wal_level is ' || current_setting('wal_level'), 'Set wal_level = logical and restart the server.'),
         ((SELECT count(*) FROM pg_catalog.pg_replication_slots) >= current_setting('max_replication_slots')::integer,
          'no replication slot is free', 'Raise max_replication_slots and restart the server.'),

@@ -17,10 +17,11 @@ sub new
 	my ($before, $router_before) = (delete $settings{before}, delete $settings{router_before});
 	# PostgreSQL's modules allow 10 connections to a server that streams. A procedure makes a
 	# connection for each query, and on a busy machine earlier connections still exist.
-	my %wal = (streaming => 'logical', wal_sender_timeout => '10s',
+	my %wal = (wal_sender_timeout => '10s',
 		wal_retrieve_retry_interval => '200ms', max_connections => 50, %settings);
 	my @nodes = map { HipqCluster->new($_ == 0 ? "${name}_router" : "${name}_shard$_",
-			install_path => $paths->[$_], %wal) } 0 .. $shards;
+			install_path => $paths->[$_], streaming => wal_level($paths->[$_]), %wal)
+	} 0 .. $shards;
 	my $self = bless { nodes => \@nodes }, $class;
 	$_->sql(q{CREATE TABLE ran (id bigint, node text DEFAULT current_setting('port'), tenant text);
 		GRANT ALL ON ran TO app;
@@ -36,6 +37,14 @@ sub new
 			$self->conninfo($_), $self->conninfo(0))) foreach 1 .. $shards;
 	$self->router->sql(q{SELECT hipq.rebalance('app')}) if $shards > 0;
 	return $self;
+}
+
+# From PostgreSQL 19 on the default suffices.
+sub wal_level
+{
+	my ($path) = @_;
+	my ($version) = ($path // $ENV{PGVERSION} // 15) =~ /(\d+)$/;
+	return $version < 19 ? 'logical' : 1;
 }
 
 sub router { return $_[0]->{nodes}[0]; }
