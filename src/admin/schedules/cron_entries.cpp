@@ -198,8 +198,9 @@ void demand_cron()
                    errmsg("schedules need pg_cron, which this server has not loaded"),
                    errhint("Install the package postgresql-" PG_MAJORVERSION
                            "-cron, add pg_cron to shared_preload_libraries, set cron.database_name "
-                           "= '%s', restart the server "
-                           "and run CREATE EXTENSION pg_cron.",
+                           "= '%s', restart the server and run CREATE EXTENSION pg_cron. Without "
+                           "pg_cron, let cron of the operating system call hipq.enqueue() with a "
+                           "job_key, or let the job repeat itself with hipq.snooze().",
                            own.c_str()));
     if (database != own)
         HIPQ_RAISE(
