@@ -36,7 +36,7 @@
 EXTENSION = hipq
 MODULE_big = hipq
 # PostgreSQL versions; src/pg/compat.hpp has what differs between them.
-SUPPORTED = 15 16 17 18
+SUPPORTED = 15 17 18 19
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control)
 
 # The parts of the install script, in the order in which they are joined; this is the only list of
@@ -281,7 +281,9 @@ ifeq (,$(wildcard $(PGXS)))
 $(error PostgreSQL's extension headers were not found by "$(PG_CONFIG)": set PG_CONFIG, or run tools/setup demo)
 endif
 server_version := $(shell $(PG_CONFIG) --version)
-ifeq (,$(filter $(SUPPORTED),$(firstword $(subst ., ,$(word 2,$(server_version))))))
+# "PostgreSQL 18.1", "PostgreSQL 19rc1"
+major_version := $(firstword $(subst ., ,$(subst devel,.,$(subst beta,.,$(subst rc,.,$(word 2,$(server_version)))))))
+ifeq (,$(filter $(SUPPORTED),$(major_version)))
 $(error hipq is for PostgreSQL $(SUPPORTED), not for $(server_version))
 endif
 

@@ -75,7 +75,9 @@ SELECT hipq.create_instance('nobody',
 SELECT hipq.create_instance('gone', table_naming_strategy => 'public.bad_strategy($1, $2)') > 0;
 SELECT try($$SELECT hipq.create_queue('endless.mail')$$);
 SELECT try($$SELECT hipq.create_queue('nobody.mail')$$);
-SELECT try($$SELECT hipq.create_queue('gone.mail')$$);
+-- PostgreSQL up to 18 adds a hint of its own.
+SELECT replace(try($$SELECT hipq.create_queue('gone.mail')$$), 'No function matches the given name '
+    'and argument types. You might need to add explicit type casts. ', '') AS try;
 CREATE FUNCTION bad_strategy(text, text) RETURNS text
 LANGUAGE plpgsql AS $$BEGIN RAISE 'no name for %', $2 USING ERRCODE = 'HX001',
     DETAIL = 'It is monday.', HINT = 'Wait.'; END$$;

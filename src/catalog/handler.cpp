@@ -6,6 +6,7 @@
 #include "catalog/read_handler.hpp"
 #include "catalog/routine.hpp"
 #include "core/recovery/crash_report.hpp"
+#include "pg/compat.hpp"
 #include "settings.hpp"
 
 extern "C" {
@@ -76,7 +77,7 @@ constexpr std::size_t most_handlers = 1'000;
 constinit KnownHandlers *known_handlers = nullptr;  // on the heap: no destructor at exit
 constinit bool routines_changed = false;
 
-extern "C" void hipq_routine_changed(Datum, int, uint32)
+extern "C" void hipq_routine_changed(Datum, pg::CacheId, uint32)
 {
     routines_changed = true;
 }
@@ -148,7 +149,8 @@ std::optional<Handler> known_handler(const Queue &queue, const JobType &type)
 
 void watch_routines()
 {
-    for (const int cache : {PROCOID, NAMESPACEOID, TYPEOID, AUTHOID, AUTHMEMROLEMEM, DATABASEOID})
+    for (const pg::CacheId cache :
+         {PROCOID, NAMESPACEOID, TYPEOID, AUTHOID, AUTHMEMROLEMEM, DATABASEOID})
         ::CacheRegisterSyscacheCallback(cache, hipq_routine_changed, Datum{0});
 }
 

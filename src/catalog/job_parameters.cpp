@@ -3,6 +3,7 @@
 // Reads jsonb as PostgreSQL's own functions do; the rules are in core/job/parameters.hpp.
 #include "catalog/job_parameters.hpp"
 
+#include "pg/compat.hpp"
 #include "pg/demand.hpp"
 
 extern "C" {
@@ -149,17 +150,18 @@ std::vector<char> defaults_of(Jsonb *declared)
     const std::span<const Pair> all = content_of(&declared->root);
     const Jsonb *defaults = pg::call([&] {
         constexpr const char *word = "default";
-        JsonbParseState *state = nullptr;
-        ::pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
+        pg::JsonbBuilder built{};
+        pg::push_jsonb(built, WJB_BEGIN_OBJECT);
         for (const Pair &one : all) {
             JsonbValue *value = ::getKeyJsonValueFromContainer(
                 one.value.val.binary.data, word, static_cast<int>(std::strlen(word)), nullptr);
             if (value == nullptr)
                 continue;
-            ::pushJsonbValue(&state, WJB_KEY, const_cast<JsonbValue *>(&one.key));
-            ::pushJsonbValue(&state, WJB_VALUE, value);
+            pg::push_jsonb(built, WJB_KEY, const_cast<JsonbValue *>(&one.key));
+            pg::push_jsonb(built, WJB_VALUE, value);
         }
-        return ::JsonbValueToJsonb(::pushJsonbValue(&state, WJB_END_OBJECT, nullptr));
+        pg::push_jsonb(built, WJB_END_OBJECT);
+        return ::JsonbValueToJsonb(built.result);
     });
     const auto *bytes = reinterpret_cast<const char *>(defaults);
     return {bytes, bytes + VARSIZE(defaults)};
@@ -228,15 +230,16 @@ JsonbValue string_value(std::string_view text)
 // Returns the object with the named members set to the value. Call inside pg::call() only.
 Datum with_value(const Jsonb *object, std::span<const std::string_view> names, JsonbValue value)
 {
-    JsonbParseState *state = nullptr;
-    ::pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
+    pg::JsonbBuilder others{};
+    pg::push_jsonb(others, WJB_BEGIN_OBJECT);
     for (const std::string_view name : names) {
         JsonbValue key = string_value(name);
-        ::pushJsonbValue(&state, WJB_KEY, &key);
-        ::pushJsonbValue(&state, WJB_VALUE, &value);
+        pg::push_jsonb(others, WJB_KEY, &key);
+        pg::push_jsonb(others, WJB_VALUE, &value);
     }
-    const Jsonb *others = ::JsonbValueToJsonb(::pushJsonbValue(&state, WJB_END_OBJECT, nullptr));
-    return DirectFunctionCall2(::jsonb_concat, JsonbPGetDatum(object), JsonbPGetDatum(others));
+    pg::push_jsonb(others, WJB_END_OBJECT);
+    return DirectFunctionCall2(::jsonb_concat, JsonbPGetDatum(object),
+                               JsonbPGetDatum(::JsonbValueToJsonb(others.result)));
 }
 
 // ---- a whole job ----

@@ -105,7 +105,7 @@ std::vector<Oid> find_routines(const std::string &text)
     }
     const FuncCandidateList candidates = pg::call([&] {
         List *names = pg::split_name(name.c_str());
-        return ::FuncnameGetCandidates(names, -1, NIL, false, false, false, true);
+        return pg::functions_of_name(names);
     });
     std::vector<Oid> found;
     for (FuncCandidateList candidate = candidates; candidate != nullptr;

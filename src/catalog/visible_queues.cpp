@@ -4,6 +4,7 @@
 #include "pg/postgres.hpp"
 #include "catalog/rights.hpp"
 #include "pg/arguments.hpp"
+#include "pg/compat.hpp"
 
 extern "C" {
 #include "catalog/pg_inherits.h"
@@ -39,7 +40,7 @@ void end_plans() noexcept
         ::CallSyscacheCallbacks(PROCOID, functions[i]);
 }
 
-extern "C" void hipq_visible_queues_changed(Datum, int, uint32)
+extern "C" void hipq_visible_queues_changed(Datum, pg::CacheId, uint32)
 {
     end_plans();
 }
@@ -203,7 +204,7 @@ void watch_visible_queues()
 {
     ::RegisterXactCallback(hipq_visible_queues_end, nullptr);
     // Changes of rights on tables, of roles and of memberships.
-    for (const int cache : {RELOID, AUTHOID, AUTHMEMROLEMEM})
+    for (const pg::CacheId cache : {RELOID, AUTHOID, AUTHMEMROLEMEM})
         ::CacheRegisterSyscacheCallback(cache, hipq_visible_queues_changed, Datum{0});
 }
 

@@ -3,6 +3,7 @@
 
 #include "catalog/cache.hpp"
 #include "catalog/rights.hpp"
+#include "pg/compat.hpp"
 #include "pg/fields.hpp"
 #include "pg/internal_write.hpp"
 #include "shared/memory/registry.hpp"
@@ -104,7 +105,7 @@ void forget_services(Datum, Oid relation) noexcept
 }
 
 // A role was dropped, or its memberships changed.
-void forget_roles(Datum, int, std::uint32_t) noexcept
+void forget_roles(Datum, pg::CacheId, std::uint32_t) noexcept
 {
     ++worker_generation;
 }

@@ -9,6 +9,7 @@
 #include "catalog/cache.hpp"
 #include "job/claimed_job.hpp"
 #include "job/log_rows.hpp"
+#include "pg/compat.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
@@ -164,20 +165,20 @@ std::vector<job::LogEntry> entries()
 
 }  // namespace
 
-Listening::Listening() : level_before_(log_min_messages)
+Listening::Listening() : level_before_(pg::own_log_level())
 {
     level_of_server = level_before_;
     is_listening = settings::attempt_log_size > 0;
-    if (is_listening && log_min_messages > INFO)
-        log_min_messages = INFO;
+    if (is_listening && pg::own_log_level() > INFO)
+        pg::own_log_level() = INFO;
 }
 
 // The handler may have set the level itself: then it stays.
 Listening::~Listening()
 {
     is_listening = false;
-    if (log_min_messages == INFO)
-        log_min_messages = level_before_;
+    if (pg::own_log_level() == INFO)
+        pg::own_log_level() = level_before_;
 }
 
 AttemptLog::AttemptLog(const catalog::Queue &queue, const job::ClaimedJob &job)

@@ -13,7 +13,7 @@ namespace {
 constinit volatile sig_atomic_t is_cancellable = 0;
 
 // Runs in the signal handler. Does what StatementCancelHandler does, but only while user code runs.
-extern "C" void hipq_cancelled(int)
+void note_cancellation()
 {
     const int before = errno;
     if (is_cancellable != 0) {
@@ -28,7 +28,7 @@ extern "C" void hipq_cancelled(int)
 
 void prepare_cancellation()
 {
-    pg::call([] { pqsignal(SIGINT, hipq_cancelled); });
+    pg::call([] { pqsignal(SIGINT, [](auto...) { note_cancellation(); }); });
 }
 
 void begin_cancellable() noexcept

@@ -3,6 +3,7 @@
 
 #include "job/key_index.hpp"
 #include "job/own_checks.hpp"
+#include "pg/compat.hpp"
 #include "pg/known_table.hpp"
 #include "pg/version_mismatch.hpp"
 
@@ -35,7 +36,7 @@ extern "C" void hipq_relation_changed(Datum, Oid relation)
         maps->clear();
 }
 
-extern "C" void hipq_enum_changed(Datum, int, uint32)
+extern "C" void hipq_enum_changed(Datum, pg::CacheId, uint32)
 {
     states_known = false;
 }

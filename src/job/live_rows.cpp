@@ -255,12 +255,8 @@ bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to
         changed = ::table_slot_create(live, nullptr);
     ::ExecForceStoreHeapTuple(with_changes(values, to_change), changed, false);
     ItemPointerData place = slot->tts_tid;
-    TM_FailureData failure{};
-    LockTupleMode lock_mode_taken{};
     pg::IndexesToUpdate indexes = pg::no_indexes;
-    if (::table_tuple_update(live, &place, changed, ::GetCurrentCommandId(true),
-                             ::GetActiveSnapshot(), InvalidSnapshot, true, &failure,
-                             &lock_mode_taken, &indexes) != TM_Ok)
+    if (pg::update_row(live, &place, changed, indexes) != TM_Ok)
         return false;
     if (indexes != pg::no_indexes)
         update_index_entries(indexes);
@@ -269,10 +265,8 @@ bool LiveRows::Table::change(const RowValues &values, std::span<const Column> to
 
 bool LiveRows::Table::erase(bool waits) const
 {
-    TM_FailureData failure{};
     ItemPointerData place = slot->tts_tid;
-    return ::table_tuple_delete(live, &place, ::GetCurrentCommandId(true), ::GetActiveSnapshot(),
-                                InvalidSnapshot, waits, &failure, false) == TM_Ok;
+    return pg::delete_row(live, &place, waits) == TM_Ok;
 }
 
 void LiveRows::Table::close() const

@@ -116,7 +116,7 @@ HIPQ_FUNCTION(hipq__is_as_asked_support)
 {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     if (!IsA(request, SupportRequestSimplify))
-        PG_RETURN_POINTER(nullptr);
+        return Datum{0};
     const auto *simplify = reinterpret_cast<SupportRequestSimplify *>(request);
     Node *condition =
         hipq::pg::call([&] { return hipq::monitor::as_asked(simplify->root, simplify->fcall); });

@@ -234,7 +234,8 @@ bool LeafScan::begin(Oid leaf, std::span<const Equality> equalities)
         ::index_rescan(entries_, keys.data(), search.count, nullptr, 0);
     } else {
         const int count = fill_keys_of_table(leaf, equalities, keys.data());
-        rows_ = ::table_beginscan(leaf_, ::GetActiveSnapshot(), count, keys.data());
+        rows_ =
+            ::table_beginscan_strat(leaf_, ::GetActiveSnapshot(), count, keys.data(), true, true);
     }
     return true;
 }

@@ -316,7 +316,7 @@ Datum simplified(FunctionCallInfo fcinfo, Function &&fn)
 {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     if (!IsA(request, SupportRequestSimplify))
-        PG_RETURN_POINTER(nullptr);
+        return Datum{0};
     const auto *simplify = reinterpret_cast<SupportRequestSimplify *>(request);
     PG_RETURN_POINTER(fn(simplify->root, simplify->fcall));
 }
@@ -338,7 +338,7 @@ HIPQ_FUNCTION(hipq__is_one_of_support)
 {
     auto *request = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     if (!IsA(request, SupportRequestSelectivity))
-        PG_RETURN_POINTER(nullptr);
+        return Datum{0};
     reinterpret_cast<SupportRequestSelectivity *>(request)->selectivity = 1;
     PG_RETURN_POINTER(request);
 }

@@ -4,6 +4,7 @@
 // session.
 #include "nodes/job_json.hpp"
 #include "job/job_row.hpp"
+#include "pg/compat.hpp"
 
 #include <array>
 #include <cstring>
@@ -62,7 +63,7 @@ JsonbValue text_value_of(Datum text)
     return text_value({VARDATA_ANY(content), static_cast<std::size_t>(VARSIZE_ANY_EXHDR(content))});
 }
 
-void push_json(JsonbParseState **state, Datum json)
+void push_json(pg::JsonbBuilder &built, Datum json)
 {
     Jsonb *content = DatumGetJsonbP(json);
     JsonbValue value{};
@@ -70,10 +71,10 @@ void push_json(JsonbParseState **state, Datum json)
         (void)::JsonbExtractScalar(&content->root, &value);
     else
         ::JsonbToJsonbValue(content, &value);
-    (void)::pushJsonbValue(state, WJB_VALUE, &value);
+    pg::push_jsonb(built, WJB_VALUE, &value);
 }
 
-void push(JsonbParseState **state, ColumnType type, Datum datum, const char *state_name)
+void push(pg::JsonbBuilder &built, ColumnType type, Datum datum, const char *state_name)
 {
     JsonbValue value{};
     switch (type) {
@@ -100,17 +101,17 @@ void push(JsonbParseState **state, ColumnType type, Datum datum, const char *sta
         value = text_value(state_name);
         break;
     case ColumnType::jsonb:
-        push_json(state, datum);
+        push_json(built, datum);
         return;
     }
-    (void)::pushJsonbValue(state, WJB_VALUE, &value);
+    pg::push_jsonb(built, WJB_VALUE, &value);
 }
 
-void push_null(JsonbParseState **state)
+void push_null(pg::JsonbBuilder &built)
 {
     JsonbValue value{};
     value.type = jbvNull;
-    (void)::pushJsonbValue(state, WJB_VALUE, &value);
+    pg::push_jsonb(built, WJB_VALUE, &value);
 }
 
 char *c_string(const JsonbValue &value)
@@ -237,21 +238,21 @@ pg::RawValue object_of(const job::RowValues &job, const Choice &is_written)
     const std::string state_name =
         job.null(Column::state) ? "" : std::string(core::name(job.state()));
     return pg::call([&] {
-        JsonbParseState *state = nullptr;
-        (void)::pushJsonbValue(&state, WJB_BEGIN_OBJECT, nullptr);
+        pg::JsonbBuilder built{};
+        pg::push_jsonb(built, WJB_BEGIN_OBJECT);
         for (std::size_t i = 0; i < core::column_count; ++i) {
             const auto column = static_cast<Column>(i);
             if (column == Column::queue_id || !is_written(column))
                 continue;
             JsonbValue key = text_value(core::name(column));
-            (void)::pushJsonbValue(&state, WJB_KEY, &key);
+            pg::push_jsonb(built, WJB_KEY, &key);
             if (job.null(column))
-                push_null(&state);
+                push_null(built);
             else
-                push(&state, core::definition(column).type, job.value(column), state_name.c_str());
+                push(built, core::definition(column).type, job.value(column), state_name.c_str());
         }
-        JsonbValue *object = ::pushJsonbValue(&state, WJB_END_OBJECT, nullptr);
-        return pg::RawValue{JSONBOID, JsonbPGetDatum(::JsonbValueToJsonb(object)), false};
+        pg::push_jsonb(built, WJB_END_OBJECT);
+        return pg::RawValue{JSONBOID, JsonbPGetDatum(::JsonbValueToJsonb(built.result)), false};
     });
 }
 

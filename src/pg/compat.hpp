@@ -1,4 +1,4 @@
-// Gives one name to everything that PostgreSQL 15 to 18 spell differently.
+// Gives one name to everything that PostgreSQL 15 to 19 spell differently.
 //
 // Call inside pg::call() only, except for functions that only read a number of this process.
 #pragma once
@@ -35,6 +35,14 @@ inline int own_number()
 {
     return number_of(MyProc);
 }
+
+// hipq's processes leave a database for a command that needs it for itself (stand_aside.hpp). From
+// PostgreSQL 19 on, the server ends processes that were started meanwhile.
+inline constexpr int worker_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION
+#if PG_VERSION_NUM >= 190000
+                                    | BGWORKER_INTERRUPTIBLE
+#endif
+    ;
 
 // The local transaction id of this process, prepared or not: different for each transaction.
 inline LocalTransactionId own_local_transaction()
@@ -101,6 +109,16 @@ inline AllSettings all_settings()
 #endif
 }
 
+// log_min_messages for processes of this kind; hipq changes it for a time.
+inline int &own_log_level()
+{
+#if PG_VERSION_NUM >= 190000
+    return log_min_messages[MyBackendType];
+#else
+    return log_min_messages;
+#endif
+}
+
 // ---- privileges ----
 
 inline bool has_right(Oid catalogue, Oid object, Oid role, AclMode mode)
@@ -148,6 +166,47 @@ inline List *split_name(const char *name)
 #endif
 }
 
+// All functions of that name that the search path finds.
+inline FuncCandidateList functions_of_name(List *names)
+{
+#if PG_VERSION_NUM >= 190000
+    int why_not = 0;
+    return ::FuncnameGetCandidates(names, -1, NIL, false, false, false, true, &why_not);
+#else
+    return ::FuncnameGetCandidates(names, -1, NIL, false, false, false, true);
+#endif
+}
+
+// ---- caches ----
+
+// Of a system cache whose invalidations are watched.
+#if PG_VERSION_NUM >= 190000
+using CacheId = SysCacheIdentifier;
+#else
+using CacheId = int;
+#endif
+
+// ---- jsonb ----
+
+// A jsonb value that is built from its parts. `result` is complete after the last part.
+#if PG_VERSION_NUM >= 190000
+using JsonbBuilder = JsonbInState;
+#else
+struct JsonbBuilder {
+    JsonbValue *result = nullptr;
+    JsonbParseState *state = nullptr;
+};
+#endif
+
+inline void push_jsonb(JsonbBuilder &built, JsonbIteratorToken token, JsonbValue *value = nullptr)
+{
+#if PG_VERSION_NUM >= 190000
+    ::pushJsonbValue(&built, token, value);
+#else
+    built.result = ::pushJsonbValue(&built.state, token, value);
+#endif
+}
+
 // ---- rows ----
 
 // InvalidOid: there is none. A deferrable primary key does not count.
@@ -163,7 +222,9 @@ inline Oid primary_key_of(Relation table)
 // Uses the active snapshot; index_rescan() gets that many keys.
 inline IndexScanDesc begin_index_scan(Relation table, Relation index, int keys)
 {
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+    return ::index_beginscan(table, index, ::GetActiveSnapshot(), nullptr, keys, 0, SO_NONE);
+#elif PG_VERSION_NUM >= 180000
     return ::index_beginscan(table, index, ::GetActiveSnapshot(), nullptr, keys, 0);
 #else
     return ::index_beginscan(table, index, ::GetActiveSnapshot(), keys, 0);
@@ -232,11 +293,44 @@ inline bool only_summarizing(IndexesToUpdate)
 }
 #endif
 
+// Changes the row at a place; waits for another transaction that is changing it. `indexes`: which
+// ones need new entries.
+inline TM_Result update_row(Relation table, ItemPointer place, TupleTableSlot *changed,
+                            IndexesToUpdate &indexes)
+{
+    TM_FailureData failure{};
+    LockTupleMode mode{};
+#if PG_VERSION_NUM >= 190000
+    return ::table_tuple_update(table, place, changed, ::GetCurrentCommandId(true), 0,
+                                ::GetActiveSnapshot(), InvalidSnapshot, true, &failure, &mode,
+                                &indexes);
+#else
+    return ::table_tuple_update(table, place, changed, ::GetCurrentCommandId(true),
+                                ::GetActiveSnapshot(), InvalidSnapshot, true, &failure, &mode,
+                                &indexes);
+#endif
+}
+
+inline TM_Result delete_row(Relation table, ItemPointer place, bool waits)
+{
+    TM_FailureData failure{};
+#if PG_VERSION_NUM >= 190000
+    return ::table_tuple_delete(table, place, ::GetCurrentCommandId(true), 0, ::GetActiveSnapshot(),
+                                InvalidSnapshot, waits, &failure);
+#else
+    return ::table_tuple_delete(table, place, ::GetCurrentCommandId(true), ::GetActiveSnapshot(),
+                                InvalidSnapshot, waits, &failure, false);
+#endif
+}
+
 // For a new row. `is_taken`: a unique index already has an equal entry; null: that is an error.
 inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *row, EState *executor,
                                  bool *is_taken)
 {
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+    (void)::ExecInsertIndexTuples(target, executor, is_taken == nullptr ? 0 : EIIT_NO_DUPE_ERROR,
+                                  row, NIL, is_taken);
+#elif PG_VERSION_NUM >= 160000
     (void)::ExecInsertIndexTuples(target, row, executor, false, is_taken != nullptr, is_taken, NIL,
                                   false);
 #else
@@ -248,7 +342,10 @@ inline void insert_index_entries(ResultRelInfo *target, TupleTableSlot *row, ESt
 inline void update_index_entries(ResultRelInfo *target, TupleTableSlot *row, EState *executor,
                                  IndexesToUpdate indexes)
 {
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+    const uint32 only = only_summarizing(indexes) ? EIIT_ONLY_SUMMARIZING : 0;
+    (void)::ExecInsertIndexTuples(target, executor, EIIT_IS_UPDATE | only, row, NIL, nullptr);
+#elif PG_VERSION_NUM >= 160000
     (void)::ExecInsertIndexTuples(target, row, executor, true, false, nullptr, NIL,
                                   only_summarizing(indexes));
 #else
@@ -312,9 +409,9 @@ inline std::optional<std::int64_t> counted_rows(Oid table)
 
 // Without this flag, vacuum skips the table itself from PostgreSQL 16 on.
 #if PG_VERSION_NUM >= 160000
-inline constexpr bits32 vacuum_main = VACOPT_PROCESS_MAIN;
+inline constexpr uint32 vacuum_main = VACOPT_PROCESS_MAIN;
 #else
-inline constexpr bits32 vacuum_main = 0;
+inline constexpr uint32 vacuum_main = 0;
 #endif
 
 // `memory` must outlive the transactions that a vacuum begins and ends. The ring prevents the

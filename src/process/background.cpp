@@ -1,6 +1,7 @@
 // Handles signals, waiting and activity for hipq's background processes.
 #include "process/process.hpp"
 
+#include "pg/compat.hpp"
 #include "shared/flight/flight_recorder.hpp"
 
 namespace hipq::process {
@@ -59,7 +60,7 @@ bool start_worker(const WorkerDescription &description, BackgroundWorkerHandle *
 {
     return pg::call([&] {
         BackgroundWorker worker{};
-        worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+        worker.bgw_flags = pg::worker_flags;
         worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
         worker.bgw_restart_time = BGW_NEVER_RESTART;
         worker.bgw_notify_pid = MyProcPid;

@@ -187,7 +187,8 @@ void refuse_if_unfinished()
 }
 
 // PostgreSQL would fill the lock table, in which other sessions find no room then, and fail with
-// "out of shared memory". It has a little more room than it promises, which is left to others.
+// "out of shared memory". Up to 18 it has a little more room than it promises, which is left to
+// others.
 void refuse_if_too_large()
 {
     const std::int64_t room =

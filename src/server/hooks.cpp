@@ -254,14 +254,15 @@ std::optional<enqueue::OrdinaryInsert> before_planning(Query &query)
     return ordinary;
 }
 
-extern "C" PlannedStmt *hipq_planner(Query *query, const char *text, int options,
-                                     ParamListInfo parameters)
+// The further arguments depend on the version of PostgreSQL.
+template <class... Arguments>
+PlannedStmt *plan(Query *query, Arguments... arguments)
 {
     const auto ordinary_insert = pg::enter([&] { return before_planning(*query); });
     const bool outer =
         catalog::set_planned_by_visible_queues(false);  // planning may plan other statements
     const auto next = previous_planner != nullptr ? previous_planner : ::standard_planner;
-    PlannedStmt *planned = next(query, text, options, parameters);
+    PlannedStmt *planned = next(query, arguments...);
     if (catalog::set_planned_by_visible_queues(outer))
         planned->dependsOnRole = true;
     if (ordinary_insert.has_value())
@@ -294,7 +295,7 @@ void install_hooks()
     previous_utility = ProcessUtility_hook;
     ProcessUtility_hook = hipq_process_utility;
     previous_planner = planner_hook;
-    planner_hook = hipq_planner;
+    planner_hook = plan;
     previous_authentication = ClientAuthentication_hook;
     ClientAuthentication_hook = hipq_authenticated;
     execute::watch_visits();

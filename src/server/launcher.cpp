@@ -3,6 +3,7 @@
 
 #include "execute/execute.hpp"
 #include "pg/clock.hpp"
+#include "pg/compat.hpp"
 #include "pg/point.hpp"
 #include "process/process.hpp"
 #include "server/prepared_look.hpp"
@@ -253,7 +254,7 @@ std::int64_t time_to_wait(const Launcher &launcher)
 void register_launcher()
 {
     BackgroundWorker worker{};
-    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_flags = pg::worker_flags;
     worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
     worker.bgw_restart_time = 1;
     ::strlcpy(worker.bgw_library_name, "hipq", BGW_MAXLEN);

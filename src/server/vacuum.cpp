@@ -114,7 +114,6 @@ void vacuum_leaf(Oid leaf)
     parameters.freeze_table_age = -1;
     parameters.multixact_freeze_min_age = -1;
     parameters.multixact_freeze_table_age = -1;
-    parameters.log_min_duration = -1;
     parameters.index_cleanup = VACOPTVALUE_UNSPECIFIED;
     parameters.truncate = VACOPTVALUE_DISABLED;
     parameters.nworkers = -1;

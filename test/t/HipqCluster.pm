@@ -7,6 +7,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use POSIX ();
 use PostgreSQL::Test::Utils;
+use Test::More ();
 use Time::HiRes qw(usleep time);
 
 my @clusters;
@@ -25,6 +26,7 @@ sub new
 	my $streaming = delete $settings{streaming};
 	my $archiving = delete $settings{archiving};
 	my $path = delete $settings{install_path};
+	skip_without_cron() if ($settings{shared_preload_libraries} // '') =~ /pg_cron/;
 	my $node = PostgreSQL::Test::Cluster->new($name, defined $path ? (install_path => $path) : ());
 	local %ENV = %ENV;
 	delete $ENV{INITDB_TEMPLATE} if defined $path;    # the template is for one version only
@@ -42,6 +44,14 @@ sub new
 	$self->sql('CREATE EXTENSION hipq') if $extension;
 	push @clusters, $self;
 	return $self;
+}
+
+sub skip_without_cron
+{
+	chomp(my $folder = `pg_config --pkglibdir`);
+	Test::More::plan(skip_all => 'there is no pg_cron for this version of PostgreSQL')
+	  unless -e "$folder/pg_cron.so";
+	return;
 }
 
 # initdb takes longer than the rest of a start, so all clusters are copies of one template

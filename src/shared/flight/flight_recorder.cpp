@@ -138,12 +138,6 @@ void leave_mark()
         Word(slot->word).fetch_or(core::pack({0, is_crash ? QuitMark::crash : QuitMark::stop, 0}));
 }
 
-extern "C" void hipq_told_to_quit(SIGNAL_ARGS)
-{
-    leave_mark();
-    ::SignalHandlerForCrashExit(postgres_signal_arg);
-}
-
 // Empties the slot. Returns how many jobs were in it.
 std::size_t empty(FlightSlot &slot)
 {
@@ -179,7 +173,10 @@ bool is_recording()
 
 void install_quit_handler()
 {
-    pqsignal(SIGQUIT, hipq_told_to_quit);
+    pqsignal(SIGQUIT, [](auto... signal) {
+        leave_mark();
+        ::SignalHandlerForCrashExit(signal...);
+    });
 }
 
 void record_running(int slot, const memory::RunningJob &first,

@@ -7,7 +7,7 @@ use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $hipq = HipqCluster->new('many_queues', max_connections => 100, max_locks_per_transaction => 64);
+my $hipq = HipqCluster->new('many_queues', max_connections => 100);
 my $node = $hipq->node;
 
 # Names of queues have letters only.

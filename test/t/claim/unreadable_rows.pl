@@ -29,8 +29,10 @@ foreach my $column (@columns)
 		FROM hipq.app_main_live AS job WHERE id = $template
 		RETURNING id});
 }
+# PostgreSQL 19 reads columns that are NOT NULL without a look at whether they are NULL.
+my @restored = $hipq->version < 19 ? @columns : ();
 $hipq->sql(qq{UPDATE pg_attribute SET attnotnull = true WHERE attrelid = $live
-	AND attname IN ('id', 'queue_id', 'state', '} . join(q{', '}, @columns) . q{')});
+	AND attname IN ('id', 'queue_id', 'state', '} . join(q{', '}, @restored) . q{')});
 $hipq->set('hipq.enabled' => 'on');
 
 is($hipq->outcome($template), 'succeeded', 'a job that can be read runs');

@@ -1,4 +1,4 @@
-# pg_upgrade from PostgreSQL 15 to 17, and from there to 18 with --link, keeps the jobs. The
+# pg_upgrade from PostgreSQL 15 to 17, and from there to 18 and 19 with --link, keeps the jobs. The
 # upgraded server holds them, as any copy does, and runs them after release_hold(). The test needs
 # the older servers that tools/older-servers installs.
 use strict;
@@ -8,9 +8,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @versions = (15, 17, 18);
+my @versions = (15, 17, 18, 19);
 my %path = map { $_ => "/usr/lib/postgresql/$_" } @versions;
-$path{18} = undef if ($ENV{PGVERSION} // '') eq '18';    # the version that hipq is tested on
+$path{19} = undef if ($ENV{PGVERSION} // '') eq '19';    # the version that hipq is tested on
 foreach my $version (@versions)
 {
 	plan skip_all => "needs PostgreSQL $version with hipq: tools/older-servers"
@@ -87,14 +87,15 @@ $pg15->pid_of($running);
 $pg15->node->stop;
 
 my $before = $pg15;
-foreach my $step ([ 17 ], [ 18, '--link' ])
+my $succeeded = 100;
+foreach my $step ([ 17 ], [ 18, '--link' ], [ 19, '--link' ])
 {
 	my ($version, @options) = @$step;
 	my $after = cluster($version);
 	upgrade($before, $after, @options);
 	is($after->version, $version, "the upgraded server is PostgreSQL $version");
 	my $states = states($after);
-	is(scalar(() = $states =~ /succeeded/g), $version == 17 ? 100 : 102,
+	is(scalar(() = $states =~ /succeeded/g), $succeeded,
 		"PostgreSQL $version has the final jobs");
 	like($states, qr/^$waiting later initial waiting 0$/m,
 		"PostgreSQL $version has the waiting job");
@@ -111,16 +112,17 @@ foreach my $step ([ 17 ], [ 18, '--link' ])
 		"PostgreSQL $version runs the held job after release_hold()");
 	is($after->sql('SELECT count(*) FROM hipq.attempts WHERE job_id = ' . $retried) > 0, 1,
 		"PostgreSQL $version has the history");
+	$succeeded += $version == 17 ? 2 : 1;    # the job that was held, and the interrupted one
 	$before = $after;
 	without_marks($after) if $version == 17;
 	$after->node->stop;
 }
 $before->node->start;
 $before->sql("SELECT hipq.reschedule($waiting, now()), hipq.cancel($retried)");
-is($before->outcome($waiting), 'succeeded', 'the waiting job runs after two upgrades');
+is($before->outcome($waiting), 'succeeded', 'the waiting job runs after three upgrades');
 is($before->sql(q{SELECT hipq.create_queue('app.new', owner => 'app') > 0}), 't',
-	'a queue can be created in PostgreSQL 18');
-is($before->alerts, '', 'PostgreSQL 18 has no alerts')
+	'a queue can be created in PostgreSQL 19');
+is($before->alerts, '', 'PostgreSQL 19 has no alerts')
 	or diag($before->sql('SELECT * FROM hipq.alerts'));
 $before->node->stop;
 

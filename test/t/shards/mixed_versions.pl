@@ -5,15 +5,15 @@ use warnings;
 use HipqShards;
 use Test::More;
 
-my %path = map { $_ => "/usr/lib/postgresql/$_" } 15, 17;
-plan skip_all => 'on PostgreSQL 18' if ($ENV{PGVERSION} // '') ne '18';
+my %path = map { $_ => "/usr/lib/postgresql/$_" } 15, 17, 18;
+plan skip_all => 'on PostgreSQL 19' if ($ENV{PGVERSION} // '') ne '19';
 foreach my $version (sort keys %path)
 {
 	plan skip_all => "needs PostgreSQL $version with hipq: tools/older-servers"
 		unless -e "$path{$version}/lib/hipq.so";
 }
 
-foreach my $versions ([ 15, 17, 18 ], [ 18, 15, 17 ])
+foreach my $versions ([ 15, 17, 19 ], [ 19, 15, 18 ])
 {
 	my $shards = HipqShards->new("router$versions->[0]", 2,
 		install_paths => [ map { $path{$_} } @$versions ]);
