@@ -8,14 +8,16 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $hipq = HipqCluster->new('locks', 'hipq.max_executors' => 4);
+my $hipq = HipqCluster->new('locks', 'hipq.max_executors' => 4, log_lock_waits => 'on');
 my $node = $hipq->node;
 $hipq->sql('CREATE ROLE other LOGIN; CREATE ROLE stranger; GRANT USAGE ON SCHEMA hipq TO stranger');
 $hipq->create_queue('app.main');
 $hipq->create_queue('other.main', owner => 'other');
 $hipq->sql(q{
 	CREATE FUNCTION run(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT';
+	CREATE FUNCTION nap(job hipq.job) RETURNS void LANGUAGE sql AS 'SELECT pg_sleep(1)';
 	SELECT hipq.register_job_type('app.main', 'mine', handler => 'run'),
+		hipq.register_job_type('app.main', 'nap', handler => 'nap'),
 		hipq.register_job_type('other.main', 'other', handler => 'run')});
 
 sub scheduler
@@ -67,6 +69,9 @@ foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live 
 			'dbname=postgres application_name=locker' ]);
 	my $enqueue = q{SELECT hipq.enqueue('mine', queue => 'app.main',
 		scheduled_run_time => hipq.now() + interval '2 s')};
+	my $log_before = -s $node->logfile;
+	my $ending = $hipq->enqueue('nap', q{queue => 'app.main'});
+	$hipq->pid_of($ending);
 	my ($locked, $locker_pid) = $locker->query_safe(
 		"$enqueue; BEGIN; LOCK TABLE $lock; SELECT pg_backend_pid()") =~ /(\d+)/g;
 	my $scheduled = $hipq->enqueue('other',
@@ -112,6 +117,10 @@ foreach my $lock ('hipq.app_main IN ACCESS EXCLUSIVE MODE', 'hipq.app_main_live 
 	$locker->query_safe('ROLLBACK');
 	$locker->quit;
 	ok(finished('app_main', $locked), "without $lock: jobs of the queue run");
+	ok(finished('app_main', $ending), "without $lock: a job ends that ran before the lock");
+	# From PostgreSQL 19 on, log_lock_waits is on by default.
+	is(scalar(() = slurp_file($node->logfile, $log_before) =~ /\] LOG:  .* still waiting for/g), 1,
+		"$lock: only the job that ends waits for the lock, and logs it once");
 	ok($hipq->wait_until(alert(), ''), "without $lock: the alert ends");
 }
 

@@ -56,6 +56,21 @@ like($copy->error_of(q{SELECT hipq.enqueue('run')}),
 	'jobs cannot be enqueued on the standby');
 is($copy->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'hipq%'}), '0',
 	'no process of hipq runs on the standby');
+like($copy->error_of("SELECT * FROM hipq.wait_for($future, '0')"),
+	qr/55000: cannot wait for a job during recovery/, 'wait_for() is refused on the standby');
+SKIP: {
+	skip 'WAIT FOR is new in PostgreSQL 19', 3 if $hipq->version < 19;
+	$copy->sql('SELECT pg_wal_replay_pause()');
+	my $id = $hipq->enqueue('run');
+	my $position = $hipq->sql(
+		qq{SELECT pg_current_wal_flush_lsn() FROM hipq.wait_for($id) WHERE outcome = 'succeeded'});
+	my $wait = qq{WAIT FOR LSN '$position' WITH (TIMEOUT};
+	is($copy->sql("$wait '100ms', NO_THROW)"), 'timeout', 'the standby lags behind the job');
+	$copy->sql('SELECT pg_wal_replay_resume()');
+	is($copy->sql("$wait '60s')"), 'success', 'WAIT FOR waits on the standby');
+	is($copy->sql("SELECT count(*) FROM ran WHERE id = $id"), '1',
+		'then the effects of the job can be read on the standby');
+}
 $copy->sql('SELECT pg_reload_conf()');
 unlike(slurp_file($standby->logfile), qr/FATAL:  (?!the database system)|hipq launcher|PANIC|TRAP/,
 	'the log of the standby has no FATAL, no PANIC, no TRAP and no launcher of hipq');

@@ -217,6 +217,23 @@ sub finished_after
 	is($db->outcome($id, 5), 'succeeded', 'jobs run when connections are allowed again');
 }
 
+# ---- idle executors
+{
+	$hipq->set('hipq.executor_idle_timeout' => '10min');
+	my $db = create_database('quiet');
+	foreach my $command ('ALTER DATABASE quiet RENAME TO silent',
+		'CREATE DATABASE copy_of_silent TEMPLATE silent', 'DROP DATABASE silent')
+	{
+		is($db->outcome($db->enqueue('quick')), 'succeeded', "a job runs before $command");
+		ok($admin->wait_until(qq{SELECT count(*) FROM pg_stat_activity
+				WHERE backend_type = 'hipq executor' AND datname = '$db->{database}'}, 1),
+			"an executor is idle before $command");
+		done_in_time($command, "$command with an idle executor");
+		$db = $hipq->in('silent');
+	}
+	$hipq->set('hipq.executor_idle_timeout' => '200ms');
+}
+
 # ---- DROP DATABASE without hipq, and before the scheduler of the database would start
 {
 	$admin->sql('CREATE DATABASE plain');

@@ -167,6 +167,22 @@ has_caught_up('after a new hold');
 is($replica->sql(q{SELECT count(*) FROM pg_class WHERE relname LIKE 'app\_main\_final\_p%'}), 0,
 	'the replica makes no leaves for the queue');
 
+# ---- the publisher's sequences
+SKIP: {
+	skip 'sequences are replicated from PostgreSQL 19 on', 2 if $replica->version < 19;
+	$replica->sql("SELECT setval('hipq.job_id_seq', 1000000000000)");
+	$publisher->sql('CREATE PUBLICATION numbers FOR ALL SEQUENCES');
+	$replica->sql(
+		qq{CREATE SUBSCRIPTION numbers CONNECTION \$\$$connection\$\$ PUBLICATION numbers});
+	my $number = 'SELECT last_value FROM hipq.job_id_seq';
+	ok($replica->wait_until($number, $publisher->sql($number)),
+		"a subscription to all sequences takes the replica's ids back to the publisher's");
+	$replica->sql('DROP SUBSCRIPTION numbers');
+	$publisher->sql('DROP PUBLICATION numbers');
+	is($replica->sql(q{SELECT string_agg(subscription, ' ') FROM hipq.queue_hold}), 'jobs',
+		'a subscription to sequences holds no queue');
+}
+
 # ---- the publisher is lost
 $publisher->switch_off;
 my @waiting = map { $publisher->enqueue('run', qq{'{"n": $_}'}) } 1 .. 20;
