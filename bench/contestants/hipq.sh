@@ -28,7 +28,7 @@ hipq_hold() {
 
 # Inserts $1 jobs with one statement.
 hipq_enqueue() {
-    sql -c "INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', jsonb_build_object('n', n, 'text', repeat('x', 80)) FROM generate_series(1, $1) AS n"
+    sql -c "INSERT INTO hipq.app_main (job_type, job_data) SELECT 'run', jsonb_build_object('n', n, 'text', $text) FROM generate_series(1, $1) AS n"
 }
 
 # Measures from the reload of the setting until all executors are idle and no job is left. The loop
