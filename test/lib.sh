@@ -82,6 +82,13 @@ run_pgtap() {
             "${files[@]/%/.sql}"
 }
 
+# Makes the files of earlier releases that tests need. $@: the tests, as room/name.
+make_releases() {
+    local kind=scripts
+    if [[ " $* " == *" packages/image "* ]] && [ "$PGVERSION" -ge 18 ]; then kind=libraries; fi
+    "$tools/upgrade-server" "$kind"
+}
+
 # Runs tests that make their own clusters, with PostgreSQL's modules for that. $1: a folder for the
 # server logs; then the tests, as room/name. TAP_JOBS: how many run at a time. A file that hangs is
 # ended, which stops its servers, and counts as failed.
