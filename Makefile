@@ -4,6 +4,8 @@
 #                                    pg_config; strips symbols, unless INSTALL_STRIP_FLAG= is given;
 #                                    includes the programs of clients/, unless PROGRAMS= is given
 #                                    (PROGRAMS=web: only that one); UNITY=0 compiles file by file
+#   make extension-image DESTDIR=... the extension as CloudNativePG mounts it from an image: lib/ and
+#                                    share/extension/ (docs/how-to/kubernetes.md)
 #   make demo | check [PG=17]        see tools/demo and test/run; both install what they need, also
 #                                    PostgreSQL itself
 #   make check-all                   every test: other versions, assertions, sanitizers, packages;
@@ -348,6 +350,12 @@ $(objdir)/.units: force-look
 
 endif
 
+# The same files as `make install PROGRAMS=`, in the layout of an image: extension_control_path and
+# dynamic_library_path of the server find them wherever the image is mounted.
+extension-image:
+	$(if $(DESTDIR),,$(error say where the files are to go: DESTDIR=...))
+	@$(MAKE) --no-print-directory install PROGRAMS= pkglibdir=/lib datadir=/share
+
 # A removed source must leave the library too, and so must the objects of another version or kind of
 # build.
 $(MODULE_big)$(DLSUFFIX): build/obj/.linked
@@ -379,7 +387,7 @@ $(program_goals):
 $(PROGRAMS:%=%-left-out): %-left-out:
 	@echo 'hipq-$* is not built: $(call why_not,$*)'
 
-.PHONY: force-look $(program_goals) $(PROGRAMS:%=%-left-out)
+.PHONY: extension-image force-look $(program_goals) $(PROGRAMS:%=%-left-out)
 
 -include $(OBJS:.o=.d)
 

@@ -43,6 +43,18 @@ void _PG_init(void);
 
 namespace {
 
+// When dynamic_library_path has changed since the start of the server, new processes find another
+// file than the one that is preloaded.
+void refuse_second_library()
+{
+    if (hipq::settings::are_defined())
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("another file of the library of hipq is loaded"),
+                   errdetail("dynamic_library_path leads to library version %s in another folder.",
+                             HIPQ_VERSION),
+                   errhint("Restart the server, or set dynamic_library_path back."));
+}
+
 // Registers the parts of shared memory of all rooms.
 void keep_shared_memory()
 {
@@ -65,6 +77,7 @@ void keep_shared_memory()
 void _PG_init()
 {
     hipq::pg::enter([] {
+        refuse_second_library();
         hipq::settings::define();
         if (process_shared_preload_libraries_in_progress)
             keep_shared_memory();

@@ -384,6 +384,13 @@ extern "C" const char *hipq_show_traceparent(void)
     return present_traceparent();
 }
 
+// A placeholder has the value of a setting whose library is not loaded.
+bool are_defined()
+{
+    return ::GetConfigOption("hipq.databases", true, false) != nullptr &&
+           (::GetConfigOptionFlags("hipq.databases", true) & GUC_CUSTOM_PLACEHOLDER) == 0;
+}
+
 void define()
 {
     ::DefineCustomStringVariable("hipq.databases", "Databases whose jobs are run.",

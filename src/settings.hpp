@@ -113,4 +113,7 @@ extern Duration suspect_pause;     // hipq.suspect_pause
 // Defines the settings; _PG_init calls it once. Raises ERROR by longjmp.
 void define();
 
+// Returns whether this process already has the settings, from another file of the library.
+bool are_defined();
+
 }  // namespace hipq::settings
