@@ -1,10 +1,12 @@
-# A failover like that of Patroni holds no job and loses no job, and interrupted jobs run again. A
-# standby is promoted, the old primary is rewound, follows the new one, and is promoted again.
+# A failover like that of Patroni or CloudNativePG holds no job and loses no job, and interrupted
+# jobs run again. A standby is promoted, the old primary is rewound, follows the new one, and is
+# promoted again. A crash by a handler that leads to a failover is not charged.
 use strict;
 use warnings;
 use HipqCluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $first = HipqCluster->new('first', streaming => 1, wal_log_hints => 'on',
 	'hipq.executor_idle_timeout' => '1s', wal_keep_size => '512MB');
@@ -26,9 +28,10 @@ $b->init_from_backup($a, 'backup', has_streaming => 1);
 $b->start;
 my $second = bless { %$first, node => $b }, 'HipqCluster';
 
+# $ends ends the first server, in which the job runs.
 sub fails_over
 {
-	my ($from, $to, $what) = @_;
+	my ($from, $to, $what, $ends) = @_;
 	my $lock = $from->hold_lock;
 	my $running = $from->enqueue('run', q{'{"lock": 1}'});
 	ok($from->wait_until("SELECT state = 'running' FROM hipq.jobs_detail WHERE id = $running"),
@@ -37,7 +40,7 @@ sub fails_over
 	$from->node->wait_for_catchup($to->node, 'replay');
 	like($to->why($later), qr/^scheduled time|^loaded: The server is a standby/,
 		"$what: the standby runs nothing");
-	$from->node->stop('immediate');
+	$ends->($from, $running);
 	eval { $lock->quit };
 	$to->node->promote;
 	is($to->outcome($running), 'succeeded', "$what: the interrupted job runs again");
@@ -45,6 +48,8 @@ sub fails_over
 		"$what: only the new attempt of the interrupted job has effects");
 	is($to->sql("SELECT retry_count FROM hipq.jobs_detail WHERE id = $running"), '0',
 		"$what: the interrupted job is not charged");
+	is($to->attempts($running), '1 server_restart',
+		"$what: the history does not blame the interrupted job");
 	$to->sql("SELECT hipq.reschedule($later, now())");
 	is($to->outcome($later), 'succeeded', "$what: the waiting job runs");
 	is($to->outcome_of('run'), 'succeeded', "$what: new jobs run without release_hold()");
@@ -75,9 +80,26 @@ sub follows
 	return;
 }
 
-fails_over($first, $second, 'to the second');
+# The executor of the job crashes the server, which does not start again by itself.
+sub crash
+{
+	my ($hipq, $running) = @_;
+	$hipq->set(restart_after_crash => 'off');
+	kill 'KILL', $hipq->pid_of($running) or die $!;
+	my $file = $hipq->node->data_dir . '/postmaster.pid';
+	foreach (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		last unless -e $file;
+		usleep(100_000);
+	}
+	ok(!-e $file, 'the crash has ended the server');
+	undef $hipq->node->{_pid};    # so that nothing stops it again
+	return;
+}
+
+fails_over($first, $second, 'to the second', sub { $_[0]->node->stop('immediate') });
 follows($first, $second, 'the first follows');
-fails_over($second, $first, 'back to the first');
+fails_over($second, $first, 'back to the first, after a crash', \&crash);
 is($first->sql('SELECT count(*) - count(DISTINCT id) FROM ran'), 0,
 	'each job has its effect once after two failovers');
 unlike(slurp_file($_->logfile), qr/hipq holds/, 'no server has held its jobs') foreach $a, $b;
