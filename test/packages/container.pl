@@ -6,146 +6,30 @@ use strict;
 use warnings;
 use File::Basename qw(dirname);
 use lib dirname(__FILE__);
+use HipqContainerfile;
 use HipqRoots;
 use JSON::PP qw(decode_json);
 use Test::More;
 
 my $version = $ENV{PG} // 15;
-my %arguments = (PG => $version, SUITE => chomped('tools/clean-root', 'suite', $version));
-
-# ---- the steps, as an engine would take them
-
-# The instructions, each as [ word, rest ].
-sub instructions
-{
-	my ($path) = @_;
-	open my $in, '<', $path or die "$path: $!\n";
-	my $text = do { local $/; <$in> };
-	$text =~ s/^#.*\n//mg;
-	$text =~ s/\\\n/ /g;
-	return map { [ split ' ', $_, 2 ] } grep { /\S/ } split /\n/, $text;
-}
-
-# Names of roots by names of stages; the stage that is being made; what was said of how to run it.
-my (%stages, $stage, %defaults);
-
-sub bare_stage
-{
-	my ($root) = @_;
-	return { root => $root, user => 'root', folder => '/', arguments => {},
-		env => { PATH => '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } };
-}
-
-sub expanded
-{
-	my ($text, $variables) = @_;
-	return $text
-		=~ s/\$(?:\{(\w+)\}|(\w+))/$variables->{ $1 \/\/ $2 } \/\/ die "\$$+ is not set\n"/ger;
-}
-
-# What compiles uses what was compiled before; but for that it starts as bare as the other.
-sub begin_stage
-{
-	my ($image, $name) = @_;
-	my ($suite) = $image =~ /^debian:(\w+)-slim$/
-		or die "FROM $image: the test knows Debian alone\n";
-	my $root = "container-$version-" . ($name // 'final');
-	make_root($suite, $root, defined $name ? 'ccache' : ());
-	$stages{$name} = $root if defined $name;
-	$stage = bare_stage($root);
-	return 1;
-}
-
-# The command that runs lines of shell where the stage has come to.
-sub in_stage
-{
-	my ($script, @options) = @_;
-	my %environment = (%{ $stage->{env} }, %{ $stage->{arguments} });
-	$environment{PATH} = "/usr/lib/ccache:$environment{PATH}";
-	my $exports = join '', map { "export $_='$environment{$_}'\n" } sort keys %environment;
-	my $inner = $stage->{user} eq 'root' ? "sh -euc \"\$1\""
-		: "setpriv --reuid=$stage->{user} --regid=$stage->{user} --init-groups -- sh -euc \"\$1\"";
-	return ('tools/clean-root', 'run', $stage->{root}, @options, with_ccache(), 'sh', '-euc',
-		"${exports}cd '$stage->{folder}'\n$inner", 'sh', $script);
-}
-
-sub with_ccache
-{
-	my $cache = chomped('tools/clean-root', 'path', 'ccache');
-	chomped('mkdir', '-p', $cache);
-	return ("--bind=$cache:/ccache", 'env', 'CCACHE_DIR=/ccache', 'CCACHE_DEPEND=1',
-		'CCACHE_NOHASHDIR=1',
-		'CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime');
-}
-
-# Of the checkout only what .dockerignore leaves is there to be copied.
-sub copy
-{
-	my ($from, $to, @paths) = @_;
-	my $target = chomped('tools/clean-root', 'path', $stage->{root}) . $to;
-	my $source = defined $from ? chomped('tools/clean-root', 'path',
-		$stages{$from} // die "COPY: no stage $from\n") : '.';
-	foreach my $path (@paths)
-	{
-		chomped('mkdir', '-p', $target);
-		if (!-d "$source/$path") { chomped('cp', "$source/$path", "$target/"); next; }
-		chomped('sh', '-c', 'tar -C "$1" ${3:+--anchored --exclude-from="$3"} -cf - $(ls -A "$1") '
-			. '| tar -C "$2" --keep-directory-symlink -xf -',
-			'sh', "$source/$path", $target, defined $from ? '' : '.dockerignore');
-	}
-	return 1;
-}
-
-my %steps = (
-	ARG => sub {
-		my ($name, $default) = $_[0] =~ /^(\w+)(?:=(.*))?$/ or die "ARG $_[0]\n";
-		($stage ? $stage->{arguments} : \%defaults)->{$name} = $arguments{$name} // $default
-			// $defaults{$name};
-	},
-	FROM => sub { my ($image, $name) = $_[0] =~ /^(\S+)(?: AS (\w+))?$/
-		or die "FROM $_[0]\n"; begin_stage(expanded($image, \%defaults), $name) },
-	RUN => sub { succeeds("RUN $_[0]", in_stage($_[0])) },
-	COPY => sub {
-		my ($from, $paths) = $_[0] =~ /^(?:--from=(\w+) )?(.*)$/;
-		my @paths = split ' ', $paths;
-		copy($from, pop @paths, @paths);
-	},
-	ENV => sub {
-		my %new = map { split /=/, $_, 2 } split ' ', $_[0];
-		my %known = (%{ $stage->{env} }, %{ $stage->{arguments} });
-		$stage->{env}{$_} = expanded($new{$_}, \%known) foreach keys %new;
-	},
-	WORKDIR => sub { $stage->{folder} = $_[0];
-		chomped(in_root($stage->{root}, "mkdir -p '$_[0]'")) },
-	USER => sub { $stage->{user} = $_[0] },
-	map { my $word = $_; $word => sub { $stage->{$word} = $_[0] } } qw(VOLUME EXPOSE
-		STOPSIGNAL ENTRYPOINT),
-);
-
-foreach my $instruction (instructions('Containerfile'))
-{
-	my ($word, $rest) = @$instruction;
-	my $step = $steps{$word} // die "the test does not know the instruction $word\n";
-	$step->($rest =~ s/\s+$//r);
-}
+my $stage = HipqContainerfile->new('Containerfile', "container-$version",
+	PG => $version, SUITE => chomped('tools/clean-root', 'suite', $version));
 is($stage->{user}, 'postgres', 'the server runs as user postgres');
 is($stage->{EXPOSE}, '5432 8484', 'the server has port 5432, and the web page has 8484');
 is($stage->{STOPSIGNAL}, 'SIGINT', 'the container is stopped by a fast shutdown');
 my ($entry) = $stage->{ENTRYPOINT} =~ /^\["([\w-]+)"\]$/;
 isnt($entry, undef, 'one program starts the server');
-like(chomped(in_stage('pwd; ls -A')), qr{^\Q$stage->{VOLUME}\E\s*$},
+like(chomped($stage->in_stage('pwd; ls -A')), qr{^\Q$stage->{VOLUME}\E\s*$},
 	'the volume exists and is empty');
-my $library = chomped('tools/clean-root', 'path',
-	$stage->{root}) . "/usr/lib/postgresql/$version/lib/hipq.so";
+my $root = $stage->path;
+my $library = "$root/usr/lib/postgresql/$version/lib/hipq.so";
 unlike(chomped('readelf', '-W', '-S', $library), qr/\s\.(?:symtab|debug_info)\s/,
 	'the library has no symbols');
 
 # ---- the container runs
 
-$stage->{arguments} = {};    # they are there while the image is made, no longer
 open my $readme, '<', 'README.md' or die $!;
 my ($screen) = do { local $/; <$readme> } =~ /^<!-- first-use -->\n```sql\n(.*?)^```$/ms;
-my $root = chomped('tools/clean-root', 'path', $stage->{root});
 open my $out, '>', "$root/tmp/screen.sql" or die $!;
 print $out $screen;
 close $out or die $!;
@@ -171,13 +55,13 @@ echo stopped: \$?
 END
 }
 
-my ($said, $status) = run(in_stage($entry, '--alone'));
+my ($said, $status) = run($stage->in_stage($entry, '--alone'));
 isnt($status, 0, 'without a password no cluster is made');
 like($said, qr/POSTGRES_PASSWORD: is needed to make the cluster/,
 	'the error names the missing password');
 
 $said = succeeds("README's first screen works",
-	in_stage(serve("POSTGRES_PASSWORD='it is secret' ", <<'END'), '--alone'));
+	$stage->in_stage(serve("POSTGRES_PASSWORD='it is secret' ", <<'END'), '--alone'));
 ask -f /tmp/screen.sql
 for i in $(seq 300); do
     case $(ask -At -c "SELECT string_agg(addr, ' ' ORDER BY addr) FROM sent") in
@@ -199,7 +83,7 @@ like($said, qr/password authentication failed/,
 like($said, qr/^0$/m, 'the server does not keep the password in its environment');
 like($said, qr/^stopped: 0$/m, 'it stops cleanly');
 
-$said = succeeds('it starts again', in_stage(serve('', <<'END'), '--alone'));
+$said = succeeds('it starts again', $stage->in_stage(serve('', <<'END'), '--alone'));
 ask -At -c "SELECT 'jobs: ' || count(*) FROM hipq.jobs"
 hipq-top --once
 container-web 2>/tmp/web.log &
@@ -226,14 +110,17 @@ like($said, qr/^scheduled: enqueued$/m, 'a schedule enqueues a job');
 
 open my $described, '<', '.devcontainer/devcontainer.json' or die $!;
 my $container = decode_json(do { local $/; <$described> });
-$stage = bare_stage($stages{ $container->{build}{target} });
+my $final = $stage->{root};
+$stage->be_in($stage->stage($container->{build}{target}));
 $stage->{folder} = '/workspaces/hipq';
-my $workspace = chomped('tools/clean-root', 'path', $stage->{root}) . $stage->{folder};
+my $workspace = $stage->path . $stage->{folder};
 chomped('mkdir', '-p', $workspace);
 chomped('sh', '-c', 'git ls-files -z | tar --null -T - -cf - | tar -C "$1" -xf -', 'sh',
 	$workspace);
-succeeds('postCreateCommand installs what is missing', in_stage($container->{postCreateCommand}));
-succeeds('one test builds hipq and passes', in_stage('test/one published'));
+succeeds('postCreateCommand installs what is missing',
+	$stage->in_stage($container->{postCreateCommand}));
+succeeds('one test builds hipq and passes', $stage->in_stage('test/one published'));
 
-remove_root($_) foreach values %stages, $stage->{root};
+$stage->remove;
+remove_root($final);
 done_testing();
