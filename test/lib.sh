@@ -85,7 +85,8 @@ run_pgtap() {
 # Makes the files of earlier releases that tests need. $@: the tests, as room/name.
 make_releases() {
     local kind=scripts
-    if [[ " $* " == *" packages/image "* ]] && [ "$PGVERSION" -ge 18 ]; then kind=libraries; fi
+    # The release before does not compile for 19.
+    if [[ " $* " == *" packages/image "* ]] && [ "$PGVERSION" = 18 ]; then kind=libraries; fi
     "$tools/upgrade-server" "$kind"
 }
 
