@@ -133,28 +133,110 @@ foreach my $case (
 
 # ---- versions
 
+# The version in each file of a folder that states it.
+sub versions_in
+{
+	my ($folder) = @_;
+	my ($about, $package, $lock) = map { decode_json(slurp_file("$folder/$_")) } 'META.json',
+		map { "clients/node/$_" } qw(package.json package-lock.json);
+	my ($top) = slurp_file("$folder/CHANGELOG.md") =~ /^## (\[.*)$/m;
+	my ($newest) = grep { defined } $top =~ /^\[($semantic)\] - \d{4}-\d\d-\d\d$/,
+		$top =~ /^\[Unreleased\] - ($semantic)$/, $top;
+	return (
+		'META.json' => $about->{version},
+		'META.json, provides' => $about->{provides}{hipq}{version},
+		'package.json' => $package->{version},
+		'package-lock.json' => $lock->{version},
+		'package-lock.json, packages' => $lock->{packages}{''}{version},
+		'pyproject.toml' => slurp_file("$folder/clients/python/pyproject.toml")
+			=~ /^version = "(.*)"$/m,
+		'CHANGELOG.md' => $newest,
+		'debian/changelog' => slurp_file("$folder/debian/changelog") =~ /^hipq \((\S+)-\d+\) /,
+	);
+}
+
+sub all_have
+{
+	my ($folder, $wanted, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	my %versions = versions_in($folder);
+	return is(join(', ', map { "$_: $versions{$_}" } grep { $versions{$_} ne $wanted }
+				sort keys %versions), '', $what);
+}
+
+# Whether both changelogs of a folder say that the newest version is released.
+sub is_released
+{
+	my ($folder) = @_;
+	my ($newest) = slurp_file("$folder/CHANGELOG.md") =~ /^## \[(.*?)\]/m;
+	my ($suite) = slurp_file("$folder/debian/changelog") =~ /^hipq \S+ (\S+);/;
+	return join ', ', $newest eq 'Unreleased' ? 'no' : 'yes',
+		{ UNRELEASED => 'no', unstable => 'yes' }->{$suite} // $suite;
+}
+
 my ($version) = slurp_file("$root/hipq.control") =~ /^default_version = '(.*)'$/m;
 ok(version($version), "hipq.control has a semantic version, $version");
-is($meta->{version}, $version, 'META.json has the version of hipq.control');
-is($meta->{provides}{hipq}{version}, $version, '"provides" in META.json has the version');
-
-is((slurp_file("$root/clients/python/pyproject.toml") =~ /^version = "(.*)"$/m)[0], $version,
-	'the package for Python has the version of hipq.control');
-is(decode_json(slurp_file("$root/clients/node/$_"))->{version}, $version,
-	"$_ for Node.js has the version of hipq.control") foreach qw(package.json package-lock.json);
-
-my ($newest, $before) = slurp_file("$root/CHANGELOG.md") =~ /^## (\[.*)$/mg;
-my $is_released = $newest !~ /Unreleased/;
-like($newest, $is_released ? qr/^\[\Q$version\E\] - \d{4}-\d\d-\d\d$/
-	: qr/^\[Unreleased\] - \Q$version\E$/, 'CHANGELOG.md begins with the version of hipq.control');
-my ($previous) = $before =~ /^\[($semantic)\] - \d{4}-\d\d-\d\d$/;
+all_have($root, $version, 'all files have the version of hipq.control');
+like(is_released($root), qr/^(?:no, no|yes, yes)$/,
+	'CHANGELOG.md and debian/changelog agree about the release');
+my ($previous) = slurp_file("$root/CHANGELOG.md")
+	=~ /^## .*\n(?:(?!## ).*\n)*^## \[($semantic)\] - \d{4}-\d\d-\d\d$/m;
 ok(-e "$root/sql/update/$previous--$version.sql",
 	"there is an update script for tables from $previous, the previous release");
+like(slurp_file("$root/test/upgrade/releases"), qr/^\Q$previous\E [0-9a-f]{40} [0-9a-f]{40}\n\z/m,
+	'tests of upgrades start from the previous release');
 
-my ($debian, $suite) = slurp_file("$root/debian/changelog") =~ /^hipq \((\S+)-\d+\) (\S+);/;
-is($debian, $version, 'debian/changelog begins with the version of hipq.control');
-is($suite eq 'UNRELEASED' ? 'not released' : 'released', $is_released ? 'released' : 'not released',
-	'debian/changelog agrees with CHANGELOG.md about the release');
+# ---- tools/set-version, in a copy of these files
+
+my $copy = PostgreSQL::Test::Utils::tempdir();
+system('sh', '-c', 'cd "$1" && shift && tar -cf - "$@" | tar -C "$0" -xf -', $copy, $root,
+	qw(hipq.control META.json CHANGELOG.md debian/changelog sql/update clients/node/package.json
+		clients/node/package-lock.json clients/python/pyproject.toml tools)) == 0
+	or die 'tar failed';
+
+# Returns what a tool of the copy prints.
+sub tool
+{
+	my ($name, @arguments) = @_;
+	my ($out, $err) = run_command([ "$copy/tools/$name", @arguments ]);
+	return join "\n", grep { length } $out, $err;
+}
+
+sub update_scripts { return join ' ', map { s{.*/}{}r } glob("$copy/sql/update/*--$_[0].sql") }
+
+is(tool('set-version'), '', 'set-version for the current version changes nothing');
+like(tool('set-version', '98.0.0'), qr/^META\.json$/m,
+	'set-version names the files that it writes');
+all_have($copy, '98.0.0', 'set-version writes a new version into all files');
+is(is_released($copy), 'no, no', '... which is not released');
+isnt(update_scripts('98.0.0'), '', '... and has an update script');
+is(decode_json(slurp_file("$copy/META.json"))->{release_status}, 'stable',
+	'... and is stable, unlike versions before 1.0.0');
+
+tool('set-version', '98.0.0', '2026-12-24');
+all_have($copy, '98.0.0', 'set-version with a date keeps the version');
+is(is_released($copy), 'yes, yes', '... and releases it');
+like(slurp_file("$copy/CHANGELOG.md"), qr/^## \[98\.0\.0\] - 2026-12-24$/m, '... on that day');
+like(slurp_file("$copy/debian/changelog"), qr/\A.*\n\n.*new\.\n\n -- .*>  Thu, 24 Dec 2026 12:/,
+	'... in debian/changelog, too');
+is(tool('set-version', '98.0.0', '2026-12-24'), '', 'again, it changes nothing');
+like(tool('set-version', '98.0.0', '2026-12-25'), qr/so 98\.0\.0 cannot be released$/,
+	'it refuses to release a version again');
+like(tool('set-version', '98.0.1', '2026-12-25'), qr/so 98\.0\.1 cannot be released$/,
+	'... and a version that has no section');
+
+tool('set-version', '98.0.1');
+all_have($copy, '98.0.1', 'set-version begins the next version');
+is(is_released($copy), 'no, no', '... which is not released');
+is(update_scripts('98.0.1'), '98.0.0--98.0.1.sql', '... and starts from the previous one');
+like(slurp_file("$copy/CHANGELOG.md"), qr/^## \[98\.0\.0\] - 2026-12-24$/m,
+	'... whose section stays');
+tool('set-version', '98.1.0');
+all_have($copy, '98.1.0', 'set-version renames a version that is not released');
+is(update_scripts('98.1.0'), '98.0.0--98.1.0.sql', '... with its update script');
+is(`grep -rlF 98.0.1 '$copy'`, '', '... completely');
+like(tool('set-version', $_), qr/^usage: /, "set-version refuses version $_")
+	foreach qw(98.2 98.2.0-rc1 v98.2.0);
 
 # ---- versions of PostgreSQL
 
