@@ -212,6 +212,8 @@ is(is_released($copy), 'no, no', '... which is not released');
 isnt(update_scripts('98.0.0'), '', '... and has an update script');
 is(decode_json(slurp_file("$copy/META.json"))->{release_status}, 'stable',
 	'... and is stable, unlike versions before 1.0.0');
+like(tool('release-notes'), qr/^- /m, 'release-notes finds the section of the new version')
+	unless is_released($root) =~ /yes/;
 
 tool('set-version', '98.0.0', '2026-12-24');
 all_have($copy, '98.0.0', 'set-version with a date keeps the version');
@@ -237,6 +239,27 @@ is(update_scripts('98.1.0'), '98.0.0--98.1.0.sql', '... with its update script')
 is(`grep -rlF 98.0.1 '$copy'`, '', '... completely');
 like(tool('set-version', $_), qr/^usage: /, "set-version refuses version $_")
 	foreach qw(98.2 98.2.0-rc1 v98.2.0);
+
+# ---- tools/release-notes
+
+my ($section) = slurp_file("$root/CHANGELOG.md") =~ /^## [^\n]*\n(.*?)^## /ms;
+my ($notes, $err) = run_command(["$root/tools/release-notes"]);
+is($err, '', 'release-notes prints the section of the current version');
+my $entries = () = $section =~ /^(?:- |\d+\. )/mg;
+cmp_ok($entries, '>', 0, 'the section has entries');
+is(scalar(() = $notes =~ /^(?:- |\d+\. )/mg), $entries, 'release-notes prints each entry');
+is($notes =~ s/\s+/ /gr, $section =~ s/\[([^\]]+)\]\([^)]*\)/$1/gr =~ s/^\s+|\s+\z//gr
+		=~ s/\s+/ /gr, '... with its words, and without links while there is no address');
+unlike($notes, qr/\S\n(?!- |\d+\. |\n|\z)/, '... in one line');
+my ($link) = $section =~ /\]\((docs[^)]*)\)/;
+$meta->{resources} = { repository => { web => 'https://forge.test/hipq/' } };
+PostgreSQL::Test::Utils::append_to_file("$copy/META.json.new", encode_json($meta));
+rename "$copy/META.json.new", "$copy/META.json" or die $!;
+system('cp', "$root/CHANGELOG.md", $copy) == 0 or die 'cp failed';
+like(tool('release-notes', $version), qr{\]\(https://forge\.test/hipq/blob/\Q$version/$link\E\)},
+	'links lead to the address that META.json has');
+is(tool('release-notes', '0.9.9'), 'CHANGELOG.md has no section of 0.9.9',
+	'release-notes fails for a version that has no section');
 
 # ---- versions of PostgreSQL
 
