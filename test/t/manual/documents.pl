@@ -9,7 +9,7 @@ use Test::More;
 
 my $root = $ENV{HIPQ_ROOT};
 my @folders = qw(.github .github/* docs docs/* examples examples/*);
-my @files = sort(qw(README.md CONTRIBUTING.md SECURITY.md),
+my @files = sort(qw(README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md),
 	map { s/^\Q$root\E\///r } map { glob("$root/$_/*.md") } @folders);
 my %text = map { $_ => slurp_file("$root/$_") } @files;
 
