@@ -1,6 +1,7 @@
 # Debian's packages, built from the tarball, have the right files, work in a clean root with
-# Debian's own tools, and leave nothing when purged. PG (15) is the version of PostgreSQL, and with
-# it the suite. Root runs it, with prove; see suite_packages in test/run.
+# Debian's own tools, and leave nothing when purged. uscan finds the tarball, and autopkgtest tests
+# the packages. PG (15) is the version of PostgreSQL, and with it the suite. Root runs it, with
+# prove; see suite_packages in test/run.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -39,6 +40,27 @@ if ($suite eq chomped('sh', '-c', '. /etc/os-release; echo $VERSION_CODENAME'))
 	succeeds('debian/control is what debian/control.in gives in this suite', 'cmp',
 		'debian/control', glob("$built/hipq-*/debian/control"));
 }
+
+# ---- uscan finds the tarball, once the address exists
+
+my ($orig) = glob("$built/hipq_$extension.orig.tar.gz");
+my $site = chomped('realpath', $built) . '/site';
+chomped('sh', '-c', 'rm -rf "$0" && mkdir -p "$0/releases" "$0/source" && cp -r debian "$0/source"'
+		. ' && cp "$1" "$0/releases/hipq-$2.tar.gz" && cp "$1" "$0/releases/hipq-0.0.1.tar.gz"'
+		. ' && touch "$0/releases/hipq-$2.zip"', $site, $orig, $extension);
+my $scan = succeeds('uscan reads debian/watch', 'tools/clean-root', 'run', "$suite-build",
+	'--alone', "--bind=$site:/site", 'bash', '-euc', <<'END');
+cd /site/source
+python3 -m http.server --bind 127.0.0.1 --directory /site 8000 >/site/log 2>&1 &
+for i in $(seq 100); do (: </dev/tcp/127.0.0.1/8000) 2>/dev/null && break; sleep 0.1; done
+sed -i 's,https://hipq.invalid/,http://127.0.0.1:8000/,' debian/watch
+uscan --report --dehs || [ $? = 1 ]
+uscan --download-current-version --destdir /site
+END
+like($scan, qr{<upstream-version>\Q$extension\E</upstream-version>\n.*
+		<status>up\ to\ date</status>}sx, '... and finds this version');
+is(chomped('sh', '-c', 'cmp "$0" "$1" 2>&1 || true', $orig, "$site/hipq_$extension.orig.tar.gz"),
+	'', '... and fetches its tarball');
 
 # ---- what is in them
 
@@ -104,6 +126,7 @@ my $root = "packages-$version";
 make_root($suite, $root);
 copy_into($root, '/packages', $deb, values %program_deb, $headers);
 copy_into($root, '/hipq', 'README.md', 'debian');
+copy_into($root, '/hipq/debian', glob("$built/hipq-*/debian/control"));
 succeeds('it is installed, with the server that it needs', in_root($root,
 		'apt-get update -qq && apt-get install -y -qq --no-install-recommends /packages/*.deb'));
 my $said = succeeds("README's first screen works with Debian's tools",
@@ -134,6 +157,11 @@ sub leaves_nothing
 		'', 'nothing is left after the purge');
 }
 leaves_nothing($root);
+succeeds('autopkgtest is installed', in_root($root,
+		'apt-get install -y -qq --no-install-recommends autopkgtest apt-utils'));
+like(succeeds('autopkgtest reads debian/tests, and installs the packages',
+		in_root($root, 'autopkgtest --no-built-binaries /packages/*.deb /hipq -- null')),
+	qr/^first-use +PASS$/m, "... and README's first screen works there");
 remove_root($root);
 
 # ---- the programs on a machine that has no server
