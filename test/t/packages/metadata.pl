@@ -212,8 +212,6 @@ is(is_released($copy), 'no, no', '... which is not released');
 isnt(update_scripts('98.0.0'), '', '... and has an update script');
 is(decode_json(slurp_file("$copy/META.json"))->{release_status}, 'stable',
 	'... and is stable, unlike versions before 1.0.0');
-like(tool('release-notes'), qr/^- /m, 'release-notes finds the section of the new version')
-	unless is_released($root) =~ /yes/;
 
 tool('set-version', '98.0.0', '2026-12-24');
 all_have($copy, '98.0.0', 'set-version with a date keeps the version');
@@ -242,24 +240,43 @@ like(tool('set-version', $_), qr/^usage: /, "set-version refuses version $_")
 
 # ---- tools/release-notes
 
-my ($section) = slurp_file("$root/CHANGELOG.md") =~ /^## [^\n]*\n(.*?)^## /ms;
-my ($notes, $err) = run_command(["$root/tools/release-notes"]);
-is($err, '', 'release-notes prints the section of the current version');
+# The newest section with entries: a version that was just begun has none.
+my ($described, $section) = slurp_file("$root/CHANGELOG.md")
+	=~ /^## (?:\[Unreleased\] - )?\[?($semantic)[^\n]*\n\n(?!## )(.*?)^## /ms;
 my $entries = () = $section =~ /^(?:- |\d+\. )/mg;
-cmp_ok($entries, '>', 0, 'the section has entries');
-is(scalar(() = $notes =~ /^(?:- |\d+\. )/mg), $entries, 'release-notes prints each entry');
-is($notes =~ s/\s+/ /gr, $section =~ s/\[([^\]]+)\]\([^)]*\)/$1/gr =~ s/^\s+|\s+\z//gr
-		=~ s/\s+/ /gr, '... with its words, and without links while there is no address');
+cmp_ok($entries, '>', 0, "CHANGELOG.md has entries for $described");
+my ($notes, $err) = run_command([ "$root/tools/release-notes", $described ]);
+is($err, '', 'release-notes prints a section');
+is(scalar(() = $notes =~ /^(?:- |\d+\. )/mg), $entries, '... with each entry');
+my $words = $section =~ s/\[([^\]]+)\]\([^)]*\)/$1/gr;
+ok(join(' ', split ' ', $notes) eq join(' ', split ' ', $words),
+	'... and its words, and without links while there is no address');
 unlike($notes, qr/\S\n(?!- |\d+\. |\n|\z)/, '... in one line');
 my ($link) = $section =~ /\]\((docs[^)]*)\)/;
 $meta->{resources} = { repository => { web => 'https://forge.test/hipq/' } };
 PostgreSQL::Test::Utils::append_to_file("$copy/META.json.new", encode_json($meta));
 rename "$copy/META.json.new", "$copy/META.json" or die $!;
 system('cp', "$root/CHANGELOG.md", $copy) == 0 or die 'cp failed';
-like(tool('release-notes', $version), qr{\]\(https://forge\.test/hipq/blob/\Q$version/$link\E\)},
+like(tool('release-notes', $described),
+	qr{\]\(https://forge\.test/hipq/blob/\Q$described/$link\E\)},
 	'links lead to the address that META.json has');
 is(tool('release-notes', '0.9.9'), 'CHANGELOG.md has no section of 0.9.9',
 	'release-notes fails for a version that has no section');
+
+# ---- what waits for a public address
+
+my @waiting = slurp_file("$root/docs/releasing.md") =~ /^\| `([^`]+)` \| `([^`]+)` \|/mg;
+my %waits;
+while (my ($file, $words) = splice @waiting, 0, 2)
+{
+	$waits{$file} = 1;
+	like(-e "$root/$file" ? slurp_file("$root/$file") : '', qr/\Q$words\E/,
+		"$file has the line that docs/releasing.md names");
+}
+my $search = 'grep -rlF --exclude-dir=build --exclude-dir=test hipq.invalid *';
+chomp(my @placeholders = `cd '$root' && $search`);
+is(join(' ', grep { !$waits{$_} && $_ ne 'docs/releasing.md' } @placeholders), '',
+	'docs/releasing.md lists each file that has an address in .invalid');
 
 # ---- versions of PostgreSQL
 
