@@ -24,7 +24,7 @@
 #                                    suites (tools/coverage)
 #   make bench [PEERS="table graphile-worker pg-boss pgq"] [JOBS=...] [RUNS=...]   benchmarks, also of
 #                                    other queues (docs/performance.md)
-#   make dist                        the source as build/hipq-VERSION.tar.gz (tools/dist)
+#   make dist                        the source as build/hipq-VERSION.tar.gz and .zip (tools/dist)
 #   make site                        a searchable site of docs/, in build/site (tools/site/build)
 #   make reference                   fills docs/reference/ from the catalogue (tools/reference)
 #   make compile_commands.json       how clang reads each source, for editors; `make` writes it, too
@@ -180,7 +180,7 @@ bench:
 	@bench/drain
 
 dist:
-	@tools/dist
+	@tools/dist --zip
 
 site:
 	@tools/site/build

@@ -4,17 +4,18 @@ package HipqContainerfile;
 
 use strict;
 use warnings;
+use File::Basename qw(dirname);
 use HipqRoots;
 use Test::More;
 
-# new($file, $prefix, ARG => value ...): runs all steps, one test for each RUN. The roots of stages
-# are named after the prefix. Afterwards the object is where the last stage has come to: root, user,
+# new($file, $prefix, ARG => value ...): runs all steps, one test for each RUN. The context is the
+# folder of the file. The roots of stages are named after the prefix. Afterwards the object is where the last stage has come to: root, user,
 # folder, env, and what the file says of VOLUME, EXPOSE, STOPSIGNAL and ENTRYPOINT.
 sub new
 {
 	my ($class, $file, $prefix, %arguments) = @_;
-	my $self = bless { prefix => $prefix, stages => {}, chosen => \%arguments, defaults => {} },
-		$class;
+	my $self = bless { prefix => $prefix, context => dirname($file), stages => {},
+		chosen => \%arguments, defaults => {} }, $class;
 	foreach my $instruction (instructions($file))
 	{
 		my ($word, $rest) = @$instruction;
@@ -30,8 +31,7 @@ sub new
 sub instructions
 {
 	my ($path) = @_;
-	open my $in, '<', $path or die "$path: $!\n";
-	my $text = do { local $/; <$in> };
+	my $text = slurp($path);
 	$text =~ s/^#.*\n//mg;
 	$text =~ s/\\\n/ /g;
 	return map { [ split ' ', $_, 2 ] } grep { /\S/ } split /\n/, $text;
@@ -124,21 +124,21 @@ sub step_RUN
 	return succeeds("RUN $rest", $self->in_stage($rest));
 }
 
-# From the checkout it copies what .dockerignore leaves.
+# From the context it copies what .dockerignore leaves.
 sub step_COPY
 {
 	my ($self, $rest) = @_;
 	my ($from, $paths) = $rest =~ /^(?:--from=(\w+) )?(.*)$/;
 	my @paths = split ' ', $paths;
 	my $target = $self->path . pop @paths;
-	my $source = defined $from ? $self->path($from) : '.';
+	my $source = defined $from ? $self->path($from) : $self->{context};
 	foreach my $path (@paths)
 	{
 		chomped('mkdir', '-p', $target);
 		if (!-d "$source/$path") { chomped('cp', "$source/$path", "$target/"); next; }
 		chomped('sh', '-c', 'tar -C "$1" ${3:+--anchored --exclude-from="$3"} -cf - $(ls -A "$1") '
 			. '| tar -C "$2" --keep-directory-symlink -xf -',
-			'sh', "$source/$path", $target, defined $from ? '' : '.dockerignore');
+			'sh', "$source/$path", $target, defined $from ? '' : "$source/.dockerignore");
 	}
 	return;
 }

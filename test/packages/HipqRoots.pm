@@ -8,7 +8,7 @@ use Exporter qw(import);
 use File::Basename qw(dirname);
 use Test::More;
 
-our @EXPORT = qw(run chomped succeeds make_root copy_into in_root remove_root);
+our @EXPORT = qw(run chomped succeeds make_root copy_into in_root remove_root slurp);
 
 chdir dirname(abs_path(__FILE__)) . '/../..' or die $!;
 $> == 0 or die "packages are tried in roots, which only root makes and enters\n";
@@ -43,6 +43,14 @@ sub succeeds
 	my @lines = split /\n/, $said;
 	diag(join "\n", "---- @command", @lines > 40 ? @lines[ -40 .. -1 ] : @lines);
 	return $said;
+}
+
+sub slurp
+{
+	my ($path) = @_;
+	open my $in, '<', $path or die "$path: $!\n";
+	local $/;
+	return <$in>;
 }
 
 # make_root($suite, $name, package ...): a new copy of a minimal system of Debian's suite, with

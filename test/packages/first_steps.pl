@@ -15,14 +15,6 @@ my $version = chomped('sed', '-n', "s/^default_version = '\\(.*\\)'/\\1/p", 'hip
 
 # ---- the pages
 
-sub slurp
-{
-	my ($path) = @_;
-	open my $in, '<', $path or die "$path: $!\n";
-	local $/;
-	return <$in>;
-}
-
 # What a page shows as code, by fences or by four spaces.
 sub blocks
 {

@@ -1,5 +1,5 @@
-# The tarball of `make dist` contains all sources, does not depend on git, and is reproducible. The
-# tests of the packages (test/packages/) build and install it.
+# The tarball and the zip of `make dist` contain all sources, do not depend on git, and are
+# reproducible. The tests of the packages (test/packages/) build and install both.
 use strict;
 use warnings;
 use PostgreSQL::Test::Utils;
@@ -11,7 +11,7 @@ my $name = "hipq-$version";
 my $there = PostgreSQL::Test::Utils::tempdir();
 my $source = "$there/$name";
 
-command_ok([ "$root/tools/dist", $there ], 'the tarball is made');
+command_ok([ "$root/tools/dist", '--zip', $there ], 'the tarball and the zip are made');
 my @files = split /\n/, `tar -tf '$there/$name.tar.gz'`;
 is((grep { !m{^\Q$name\E/[^/]} } @files), 0,
 	'all files are in one folder with the name and version');
@@ -25,6 +25,14 @@ system('tar', '-xf', "$there/$name.tar.gz", '-C', $there) == 0 or die 'tar faile
 chomp(my @missing = `cd '$root' && find sql src test/unit -name '*.?pp' -o -name '*.sql'`);
 @missing = grep { !$has{$_} } @missing;
 is("@missing", '', 'the tarball contains every source');
+
+# The client of PGXN makes those files executable that begin with "#!".
+command_ok([ 'python3', '-m', 'zipfile', '-e', "$there/$name.zip", "$there/zip" ],
+	'the zip is unpacked');
+command_ok([ 'diff', '-r', "$there/zip/$name", $source ], 'the zip has the files of the tarball');
+chomp(my @programs = `find '$source' -type f -perm -u+x`);
+cmp_ok(scalar @programs, '>', 40, 'the tarball has programs');
+is(join(' ', grep { slurp_file($_) !~ /^#!/ } @programs), '', 'each program begins with #!');
 
 # Lists what make would do to build and to test.
 my ($out, $err) = run_command([ 'make', '-n', '-C', $source, 'UNITY=0' ]);
@@ -51,8 +59,8 @@ SKIP: {
 system('touch', map { "$source/$_" } 'hipq.so', 'src/hipq.o', 'test/guard/guard.d',
 	'debian/files') == 0 or die 'touch failed';
 command_ok([ 'make', '-s', '-C', $source, 'dist' ], 'make dist works without git');
-command_ok([ 'cmp', "$there/$name.tar.gz", "$source/build/$name.tar.gz" ],
-	'make dist without git makes the same tarball');
+command_ok([ 'cmp', "$there/$name.$_", "$source/build/$name.$_" ],
+	"make dist without git makes the same $_") foreach qw(tar.gz zip);
 system('chmod', '-R', 'go=', $source) == 0 or die 'chmod failed';
 command_ok([ "$source/tools/dist", "$there/private" ],
 	'tools/dist works on files that only their owner may read');
