@@ -9,8 +9,9 @@ use HipqRoots;
 use Test::More;
 
 # new($file, $prefix, ARG => value ...): runs all steps, one test for each RUN. The context is the
-# folder of the file. The roots of stages are named after the prefix. Afterwards the object is where the last stage has come to: root, user,
-# folder, env, and what the file says of VOLUME, EXPOSE, STOPSIGNAL and ENTRYPOINT.
+# folder of the file. The roots of stages are named after the prefix. Afterwards the object is where
+# the last stage has come to: root, user, folder, env, and what the file says of VOLUME, EXPOSE,
+# STOPSIGNAL and ENTRYPOINT.
 sub new
 {
 	my ($class, $file, $prefix, %arguments) = @_;
