@@ -38,36 +38,26 @@ struct Launcher {
     pg::Time next_complaint{0};
     pg::Time short_until{0};      // without a free background worker slot, request no other
                                   // before this time
-    pg::Time next_full_look{0};   // at all databases, if some found no room in shared memory
-    std::size_t turn = 0;         // the database that gets room next
+    pg::Time last_full_look{0};   // when a look at all databases began
+    std::vector<Oid> unseen;      // databases for which this look has found no room yet
     bool executors_first = true;  // neither kind may take the last slots every time
     pg::Time last_seen{0};        // by hipq's clock
     Watchdog watchdog;
     PreparedWatch prepared;
 };
 
-// Databases without room in shared memory take turns at this pace.
+// Looks at all databases do not begin more often than this.
 constexpr std::int64_t full_look_interval = 1'000'000;  // us
 
-void look_at_all_databases()
+// Has every database looked at: the known ones now, the others as there is room for them.
+void look_at_all_databases(Launcher &launcher)
 {
+    launcher.unseen.clear();
     for (const Oid database : open_databases())
-        databases::database_changed(database);
-}
-
-// Gives databases without room in shared memory the room of databases that can wait, as far as
-// there is any. The next call continues with the first database that got none.
-void take_turns(Launcher &launcher)
-{
-    databases::begin_look_at_all_databases();
-    const std::vector<Oid> databases = open_databases();
-    for (std::size_t i = 0; i < databases.size(); ++i) {
-        const std::size_t turn = (launcher.turn + i) % databases.size();
-        if (!databases::make_known(databases[turn])) {
-            launcher.turn = turn;
-            return;
-        }
-    }
+        if (databases::make_known(database))
+            databases::database_changed(database);
+        else
+            launcher.unseen.push_back(database);
 }
 
 // Returns whether a time is in the future, but not so far that the clock must have been set back.
@@ -75,6 +65,24 @@ bool lies_ahead(pg::Time time, std::int64_t longest)
 {
     const pg::Time now = pg::now();
     return time > now && time <= now + longest;
+}
+
+bool has_begun_full_look(const Launcher &launcher)
+{
+    return lies_ahead(launcher.last_full_look + full_look_interval, full_look_interval);
+}
+
+// Gives databases without room in shared memory a free slot, or that of a database that can wait.
+void take_turns(Launcher &launcher)
+{
+    const pg::Time now = pg::now();
+    if (launcher.unseen.empty() && !has_begun_full_look(launcher) &&
+        databases::take_look_at_all(now)) {
+        launcher.last_full_look = now;
+        launcher.unseen = open_databases();
+    }
+    while (!launcher.unseen.empty() && databases::make_known(launcher.unseen.back()))
+        launcher.unseen.pop_back();
 }
 
 void found_no_slot(Launcher &launcher)
@@ -194,8 +202,10 @@ void notice_clock(Launcher &launcher)
 {
     constexpr std::int64_t step = 1'000'000;  // us
     const pg::Time now = pg::now();
-    if (now + step < launcher.last_seen)
+    if (now + step < launcher.last_seen) {
         lanes::look_again_everywhere();
+        databases::hasten_look_at_all();
+    }
     launcher.last_seen = now;
 }
 
@@ -206,11 +216,8 @@ void run_once(Launcher &launcher)
          [](const databases::SchedulerTicket &ticket) { databases::scheduler_failed(ticket); });
     reap(launcher.executors,
          [](const executors::ExecutorTicket &ticket) { executors::executor_not_started(ticket); });
-    const pg::Time now{::GetCurrentTimestamp()};
-    if (now >= launcher.next_full_look && databases::must_look_at_all_databases()) {
+    if (settings::enabled)
         take_turns(launcher);
-        launcher.next_full_look = now + full_look_interval;
-    }
     start_workers(launcher);
 }
 
@@ -218,9 +225,14 @@ std::int64_t time_to_wait(const Launcher &launcher)
 {
     if (is_short_of_slots(launcher))
         return short_for;
-    const pg::Time next = settings::enabled ? databases::next_scheduler_due() : pg::infinity;
-    const std::int64_t longest =
-        databases::must_look_at_all_databases() ? full_look_interval : process::longest_wait;
+    if (!settings::enabled)
+        return process::longest_wait;
+    pg::Time next = databases::next_scheduler_due();
+    std::int64_t longest = process::longest_wait;
+    if (!launcher.unseen.empty() || has_begun_full_look(launcher))
+        longest = full_look_interval;
+    else
+        next = std::min(next, databases::next_look_at_all());
     return next == pg::infinity
                ? longest
                : std::clamp<std::int64_t>(next.value - pg::now().value, 0, longest);
@@ -235,12 +247,12 @@ std::int64_t time_to_wait(const Launcher &launcher)
     HIPQ_POINT("launcher-start");
     executors::forget_starting_executors();
     Launcher launcher;
-    look_at_all_databases();
+    look_at_all_databases(launcher);
     process::show_idle();
     for (;;) {
         if (process::check_interrupts())  // hipq.enabled, hipq.databases or hipq.max_executors may
                                           // have changed
-            look_at_all_databases();
+            look_at_all_databases(launcher);
         run_once(launcher);
         const std::int64_t watch_again =
             std::min(watch_schedulers(launcher.watchdog), watch_prepared(launcher.prepared));

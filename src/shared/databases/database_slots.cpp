@@ -5,6 +5,7 @@
 #include "pg/compat.hpp"
 #include "settings.hpp"
 #include "shared/databases/dirty_queues.hpp"
+#include "shared/databases/scheduler_ticket.hpp"
 #include "shared/databases/stand_aside.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/registry.hpp"
@@ -30,9 +31,16 @@ std::span<memory::DatabaseSlot> slots_in_use()
     return {memory::registry()->databases, static_cast<std::size_t>(settings::max_databases)};
 }
 
+// Needs the lock.
+void must_look_at_all(pg::Time due)
+{
+    pg::Time &look_at_all_due = memory::registry()->look_at_all_due;
+    look_at_all_due = std::min(look_at_all_due, due);
+}
+
 // Chooses a slot to reuse when none is free: that of the database whose next look is furthest away.
-// Its due time is forgotten until the launcher next looks at all databases. Returns null if every
-// database has a scheduler or is due.
+// The launcher looks at all databases when that look is due. Returns null if every database has a
+// scheduler or is due.
 memory::DatabaseSlot *slot_to_give_up(pg::Time now)
 {
     memory::DatabaseSlot *latest = nullptr;
@@ -40,7 +48,8 @@ memory::DatabaseSlot *slot_to_give_up(pg::Time now)
         if (slot.scheduler == memory::SchedulerState::none && slot.next_due > now &&
             (latest == nullptr || slot.next_due > latest->next_due))
             latest = &slot;
-    memory::registry()->look_at_all = true;
+    if (latest != nullptr)
+        must_look_at_all(latest->next_due);
     memory::raise_alert(memory::Alert::databases_full);
     return latest;
 }
@@ -89,14 +98,17 @@ memory::DatabaseSlot *slot_for(Oid database)
     return free_slot;
 }
 
-// Returns the slot of a database. If there is no room, wakes the launcher and returns null. Needs
-// the lock.
+// Returns the slot of a database. If there is no room, has the launcher look at all databases, and
+// returns null. Needs the lock.
 memory::DatabaseSlot *slot_or_overflow(Oid database)
 {
     memory::DatabaseSlot *slot = slot_for(database);
-    if (slot == nullptr && memory::registry()->launcher != pg::own_number())
+    if (slot != nullptr)
+        return slot;
+    must_look_at_all(pg::Time{0});
+    if (memory::registry()->launcher != pg::own_number())
         memory::wake_process(memory::registry()->launcher);
-    return slot;
+    return nullptr;
 }
 
 void wake_whoever_looks_at(const memory::DatabaseSlot &slot)
@@ -240,18 +252,36 @@ std::vector<Prepares> list_prepares()
     return prepares;
 }
 
+namespace {
+
+// Whether a scheduler looks soon. It frees the slot if the database has no hipq. Needs the lock.
+bool looks_soon(const memory::DatabaseSlot &slot, pg::Time now)
+{
+    if (slot.database == InvalidOid || slot.closed || has_valid_mark(slot.database))
+        return false;
+    return slot.scheduler == memory::SchedulerState::none
+               ? slot.next_due <= now && !is_put_off(slot, now)
+               : slot.scheduler != memory::SchedulerState::running;
+}
+
+}  // namespace
+
 bool make_known(Oid database)
 {
+    const pg::Time now = pg::now();
+    const auto slots = slots_in_use();
     const memory::Lock lock(LW_EXCLUSIVE);
-    const bool is_known =
-        std::any_of(slots_in_use().begin(), slots_in_use().end(),
-                    [&](const memory::DatabaseSlot &slot) { return slot.database == database; });
-    memory::DatabaseSlot *slot = is_known ? nullptr : slot_or_overflow(database);
-    if (slot != nullptr) {
-        slot->changed = true;
-        slot->next_due = pg::Time{0};
-    }
-    return is_known || slot != nullptr;
+    if (std::ranges::any_of(slots, [&](const auto &slot) { return slot.database == database; }))
+        return true;
+    if (std::ranges::none_of(slots, is_free) &&
+        std::ranges::any_of(slots, [&](const auto &slot) { return looks_soon(slot, now); }))
+        return false;
+    memory::DatabaseSlot *slot = slot_for(database);
+    if (slot == nullptr)
+        return false;
+    slot->changed = true;
+    slot->next_due = pg::Time{0};
+    return true;
 }
 
 bool is_in_order(Oid database)

@@ -54,8 +54,8 @@ bool is_in_order(Oid database);
 // Whether the database is closed, so that nothing may run there.
 bool is_closed(Oid database);
 
-// Gives an unknown database a slot and a look, if necessary at the cost of another database that
-// can wait. Returns false if there is no room now.
+// Gives an unknown database a slot and a look. If no slot is free, and none may be soon, a database
+// that can wait loses its slot. Returns false if there is no room now. For the launcher.
 [[nodiscard]] bool make_known(Oid database);
 // Requests a dispatch: a job or a worker has become available. Cannot fail.
 void ask_for_dispatch(Oid database) noexcept;

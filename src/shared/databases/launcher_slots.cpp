@@ -97,16 +97,26 @@ void scheduler_found_no_slot(const SchedulerTicket &ticket)
     choose_scheduler_to_give_way();
 }
 
-bool must_look_at_all_databases()
+pg::Time next_look_at_all()
 {
     const memory::Lock lock(LW_SHARED);
-    return memory::registry()->look_at_all;
+    return memory::registry()->look_at_all_due;
 }
 
-void begin_look_at_all_databases()
+bool take_look_at_all(pg::Time now)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
-    memory::registry()->look_at_all = false;
+    if (memory::registry()->look_at_all_due > now)
+        return false;
+    memory::registry()->look_at_all_due = pg::infinity;
+    return true;
+}
+
+void hasten_look_at_all()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (memory::registry()->look_at_all_due != pg::infinity)
+        memory::registry()->look_at_all_due = pg::Time{0};
 }
 
 void close_database(const SchedulerTicket &ticket)

@@ -16,8 +16,12 @@ void scheduler_failed(const SchedulerTicket &ticket);
 // No background worker slot was free: the scheduler stays due, and another scheduler is asked to
 // make room.
 void scheduler_found_no_slot(const SchedulerTicket &ticket);
-bool must_look_at_all_databases();
-void begin_look_at_all_databases();
+// When to look at all databases, because some are without a slot and not known to have none to look
+// at; infinity: never. take_look_at_all() returns whether that is due, and withdraws the request.
+pg::Time next_look_at_all();
+bool take_look_at_all(pg::Time now);
+// The clock was set back: a request counts now.
+void hasten_look_at_all();
 // A scheduler cannot or must not work there: start none until database_changed() is called.
 void close_database(const SchedulerTicket &ticket);
 

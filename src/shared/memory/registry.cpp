@@ -25,6 +25,7 @@ void set_up(Registry *fresh, const ServerMark &mark)
     std::memset(static_cast<void *>(fresh), 0, sizeof(Registry));
     fresh->server_mark = mark;
     fresh->launcher = no_process;
+    fresh->look_at_all_due = pg::infinity;
     ::ConditionVariableInit(&fresh->departure);
     for (DatabaseSlot &slot : fresh->databases)
         slot.process = no_process;

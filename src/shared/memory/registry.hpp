@@ -129,11 +129,11 @@ struct SetAside {
 
 struct Registry {
     ServerMark server_mark;
-    int launcher;      // PGPROC number, or no_process
-    bool look_at_all;  // a database found no free slot: the launcher checks all databases from time
-                       // to time
-    unsigned prepares;  // number of note_prepared() calls
-    unsigned readers;   // number of reader_came() calls
+    int launcher;              // PGPROC number, or no_process
+    pg::Time look_at_all_due;  // when the launcher must look at all databases, because one has no
+                               // slot any more, or found none; infinity: none did
+    unsigned prepares;         // number of note_prepared() calls
+    unsigned readers;          // number of reader_came() calls
     StandAside marks[max_marks];
     ConditionVariable departure;  // signalled when a scheduler or executor exits
     Quiesce quiesce;
