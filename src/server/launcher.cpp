@@ -255,7 +255,8 @@ std::int64_t time_to_wait(const Launcher &launcher)
             look_at_all_databases(launcher);
         run_once(launcher);
         const std::int64_t watch_again =
-            std::min(watch_schedulers(launcher.watchdog), watch_prepared(launcher.prepared));
+            std::min({watch_schedulers(launcher.watchdog), watch_prepared(launcher.prepared),
+                      databases::pass_on_rights_look().value_or(process::longest_wait)});
         process::wait_for_work(
             std::min({time_to_wait(launcher), execute::stop_overdue(InvalidOid), watch_again}));
     }

@@ -302,11 +302,22 @@ bool is_closed(Oid database)
         [&](const memory::DatabaseSlot &slot) { return slot.database == database && slot.closed; });
 }
 
-void everybody_looks() noexcept
+namespace {
+
+constexpr std::int64_t rights_look_interval = 1'000'000;  // us
+
+// Returns how much of the interval since the last request is left. Needs the lock.
+std::int64_t left_of_rights_interval(pg::Time now)
 {
-    if (!memory::is_loaded())
-        return;
-    const memory::Lock lock(LW_EXCLUSIVE);
+    const std::int64_t passed = now.value - memory::registry()->rights_look.value;
+    return passed < 0 ? 0 : rights_look_interval - passed;  // the clock may have been set back
+}
+
+// Needs the lock.
+void ask_all_to_look(pg::Time now) noexcept
+{
+    memory::registry()->rights_look = now;
+    memory::registry()->rights_look_waits = false;
     for (memory::DatabaseSlot &slot : memory::registry()->databases) {
         if (slot.scheduler != memory::SchedulerState::running)
             continue;
@@ -314,6 +325,33 @@ void everybody_looks() noexcept
         slot.next_due = pg::Time{0};
         memory::wake_process(slot.process);
     }
+}
+
+}  // namespace
+
+void everybody_looks() noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const pg::Time now{::GetCurrentTimestamp()};
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (left_of_rights_interval(now) <= 0)
+        ask_all_to_look(now);
+    else if (!std::exchange(memory::registry()->rights_look_waits, true))
+        memory::wake_process(memory::registry()->launcher);
+}
+
+std::optional<std::int64_t> pass_on_rights_look()
+{
+    const pg::Time now{::GetCurrentTimestamp()};
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (!memory::registry()->rights_look_waits)
+        return std::nullopt;
+    const std::int64_t left = left_of_rights_interval(now);
+    if (left > 0)
+        return left;
+    ask_all_to_look(now);
+    return std::nullopt;
 }
 
 void watch_prefetched()

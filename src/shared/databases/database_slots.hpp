@@ -43,9 +43,13 @@ unsigned count_readers() noexcept;
 // Reports that aimed jobs may have been enqueued; see count_aimed_calls(). Cannot fail.
 void jobs_aimed(Oid database) noexcept;
 
-// Makes every running scheduler look at all its queues, because the rights of roles have changed.
-// Cannot fail.
+// Makes every running scheduler look at all its queues, because the rights of roles have changed;
+// once a second at most, because any role may change its password. Cannot fail.
 void everybody_looks() noexcept;
+
+// For the launcher: passes on a request that came too soon after the last one. Returns after how
+// many microseconds to call again; nothing: no request waits.
+std::optional<std::int64_t> pass_on_rights_look();
 
 // Whether a scheduler has looked at the database since the server started and left nothing undone
 // that jobs depend on.

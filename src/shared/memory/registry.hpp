@@ -132,6 +132,8 @@ struct Registry {
     int launcher;              // PGPROC number, or no_process
     pg::Time look_at_all_due;  // when the launcher must look at all databases, because one has no
                                // slot any more, or found none; infinity: none did
+    pg::Time rights_look;      // when all schedulers were last asked to look because of rights
+    bool rights_look_waits;    // another such request came too soon: the launcher passes it on
     unsigned prepares;         // number of note_prepared() calls
     unsigned readers;          // number of reader_came() calls
     StandAside marks[max_marks];
