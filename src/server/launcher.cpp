@@ -36,10 +36,12 @@ struct Launcher {
     std::vector<Pending<databases::SchedulerTicket>> schedulers;
     std::vector<Pending<executors::ExecutorTicket>> executors;
     pg::Time next_complaint{0};
-    pg::Time short_until{0};      // without a free background worker slot, request no other
-                                  // before this time
-    pg::Time last_full_look{0};   // when a look at all databases began
-    std::vector<Oid> unseen;      // databases for which this look has found no room yet
+    pg::Time short_until{0};     // without a free background worker slot, request no other
+                                 // before this time
+    pg::Time last_full_look{0};  // when a look at all databases began
+    std::vector<Oid> unseen;     // databases for which this look has found no room yet
+    pg::Time next_insistence{
+        0};  // when one of them gets a slot, though another is about to be free
     bool executors_first = true;  // neither kind may take the last slots every time
     pg::Time last_seen{0};        // by hipq's clock
     Watchdog watchdog;
@@ -54,7 +56,7 @@ void look_at_all_databases(Launcher &launcher)
 {
     launcher.unseen.clear();
     for (const Oid database : open_databases())
-        if (databases::make_known(database))
+        if (databases::make_known(database, false))
             databases::database_changed(database);
         else
             launcher.unseen.push_back(database);
@@ -81,8 +83,11 @@ void take_turns(Launcher &launcher)
         launcher.last_full_look = now;
         launcher.unseen = open_databases();
     }
-    while (!launcher.unseen.empty() && databases::make_known(launcher.unseen.back()))
+    while (!launcher.unseen.empty() &&
+           databases::make_known(launcher.unseen.back(), now >= launcher.next_insistence)) {
+        launcher.next_insistence = now + full_look_interval;
         launcher.unseen.pop_back();
+    }
 }
 
 void found_no_slot(Launcher &launcher)

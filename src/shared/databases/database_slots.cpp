@@ -266,14 +266,14 @@ bool looks_soon(const memory::DatabaseSlot &slot, pg::Time now)
 
 }  // namespace
 
-bool make_known(Oid database)
+bool make_known(Oid database, bool insists)
 {
     const pg::Time now = pg::now();
     const auto slots = slots_in_use();
     const memory::Lock lock(LW_EXCLUSIVE);
     if (std::ranges::any_of(slots, [&](const auto &slot) { return slot.database == database; }))
         return true;
-    if (std::ranges::none_of(slots, is_free) &&
+    if (!insists && std::ranges::none_of(slots, is_free) &&
         std::ranges::any_of(slots, [&](const auto &slot) { return looks_soon(slot, now); }))
         return false;
     memory::DatabaseSlot *slot = slot_for(database);

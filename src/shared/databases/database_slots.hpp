@@ -59,8 +59,10 @@ bool is_in_order(Oid database);
 bool is_closed(Oid database);
 
 // Gives an unknown database a slot and a look. If no slot is free, and none may be soon, a database
-// that can wait loses its slot. Returns false if there is no room now. For the launcher.
-[[nodiscard]] bool make_known(Oid database);
+// that can wait loses its slot. `insists`: it loses it at once, because where many databases have
+// work a slot may seem about to be free for ever. Returns false if there is no room now. For the
+// launcher.
+[[nodiscard]] bool make_known(Oid database, bool insists);
 // Requests a dispatch: a job or a worker has become available. Cannot fail.
 void ask_for_dispatch(Oid database) noexcept;
 // Requests that the scheduler check this node's shares of limits, because a job found no capacity
