@@ -26,7 +26,7 @@ test("dead letters of a group are redriven at once, with what it brought", async
 test("only the dead letters of a group that died before a time are redriven", async () => {
   const ids = [1, 2].map(() => enqueue("web.letters", "letter", { fault: "letters" }));
   for (const id of ids) assert.equal(outcomeOf(id), "failed");
-  sql(`UPDATE hipq.dead_letter SET died_time = now() - interval '1 day' WHERE job_id = ${ids[0]}`);
+  sql(`UPDATE hipq.dead_letter SET died_time = now() - interval '18 hours' WHERE job_id = ${ids[0]}`);
   await visitor.open("overview", "Overview");
   await visitor.open("dead_letters", "Dead letters", "web.letters");
   await visitor.page.getByRole("button", { name: "Redrive letter of web.letters, transient_error" }).click();
