@@ -9,7 +9,7 @@ benchmarks=$root/bench
 read -ra settings <<<"shared_buffers=2GB jit=off max_wal_size=8GB checkpoint_timeout=30min max_worker_processes=40 max_connections=200 ${SETTINGS:-}"
 
 # An SQL expression for the text in the data of job number n.
-text=${TEXT:-repeat('x', 80)}
+text="${TEXT:-repeat('x', 80)}"
 
 # Starts a server with a release build, because test builds have additional checks. `programs`: the
 # programs to build, too.
