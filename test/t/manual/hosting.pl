@@ -258,15 +258,16 @@ $hipq->in('template1')->sql('DROP EXTENSION hipq');
 	my ($query) = $text =~ /^(SELECT min\(scheduled_run_time\)[^;]*);/m;
 	is($hipq->sql("SELECT ($query) = scheduled_run_time FROM hipq.jobs_detail
 			WHERE id = $far"), 't', 'the page finds when the next job is due');
-	my $soon = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 seconds'});
-	my $gone = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '2 seconds',
-		expires_time => now() + interval '3 seconds'});
+	my $soon = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '3 minutes'});
+	my $gone = $hipq->enqueue('run', q{scheduled_run_time => now() + interval '2 minutes',
+		expires_time => now() + interval '3 minutes'});
 	$node->stop;
-	usleep(4_000_000);
+	$node->append_conf('postgresql.conf', 'hipq.clock_offset = 240');    # the time until the start
 	$node->start;
 	is($hipq->outcome($soon), 'succeeded', 'a job that came due meanwhile runs after the start');
 	is($hipq->outcome($gone), 'expired', 'a job that expired meanwhile does not run');
 	$hipq->sql("SELECT hipq.cancel($far)");
+	$hipq->set('hipq.clock_offset' => 0);
 }
 
 # ---- a clone of the disk, and a copy made by promoting a standby
