@@ -44,9 +44,9 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" hipq.control
 # The parts of the install script, in the order in which they are joined; this is the only list of
 # them. Each has the name of its room in src/, or is in a folder of that name; views come after
 # everything that they read.
-INSTALL_PARTS = schema pg claim catalog shared admin/control admin/schedules job retry admin/dead_letters enqueue execute external admin/queues admin/setup \
+INSTALL_PARTS = schema pg claim catalog shared admin/control admin/schedules job flow retry admin/dead_letters enqueue execute external admin/queues admin/setup \
     shards/shards shards/permits nodes testing monitor/monitor monitor/statistics monitor/doctor $(INSTALL_VIEWS:%=%_views) rights
-INSTALL_VIEWS = catalog admin/control job retry admin/dead_letters admin/schedules external shards/shards monitor/monitor monitor/statistics nodes monitor/narrow
+INSTALL_VIEWS = catalog admin/control job flow retry admin/dead_letters admin/schedules external shards/shards monitor/monitor monitor/statistics nodes monitor/narrow
 
 SOURCES := $(sort $(wildcard src/*.cpp src/*/*.cpp src/*/*/*.cpp))
 ALL_HEADERS := $(wildcard src/*.hpp src/*/*.hpp src/*/*/*.hpp)

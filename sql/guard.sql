@@ -256,11 +256,12 @@ SELECT job_key, state FROM hipq.guarded_q WHERE job_key IN ('merged', 'fresh') O
 
 -- ---- INSERT ... ON CONFLICT DO UPDATE follows the same rules
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q_live (job_type, job_key) VALUES ('t', 'fresh')
-    ON CONFLICT (job_type, job_key) WHERE job_key <> 'NONE' DO UPDATE SET job_data = '"merged"'$$);
+    ON CONFLICT (job_type, job_key, (NOT (waits_for IS DISTINCT FROM 'key')))
+    WHERE job_key <> 'NONE' DO UPDATE SET job_data = '"merged"'$$);
 SELECT pg_temp.try($$INSERT INTO hipq.guarded_q_live (job_type, job_key) VALUES ('t', 'fresh')
-    ON CONFLICT (job_type, job_key) WHERE job_key <> 'NONE' DO UPDATE SET state = 'running'$$);
+    ON CONFLICT (job_type, job_key, (NOT (waits_for IS DISTINCT FROM 'key')))
+    WHERE job_key <> 'NONE' DO UPDATE SET state = 'running'$$);
 SELECT job_key, job_data, state FROM hipq.guarded_q WHERE job_key = 'fresh';
-
 -- ---- The replica role bypasses the guard, but neither the constraints nor the index. (In a
 -- transaction: hipq rescues at once a row in state running that no process runs.)
 BEGIN;

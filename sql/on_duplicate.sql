@@ -77,10 +77,11 @@ SELECT hipq.enqueue('t', job_key => 'k', scheduled_run_time => '2100-01-04',
 SELECT hipq.enqueue('t', job_key => 'k', on_duplicate => 'debounce') = :id;
 SELECT pg_temp.shown('k');
 
--- ---- after: if the holder waits, returns the holder (if it runs: test/t/enqueue/on_duplicate.pl)
+-- ---- after: if the holder waits, gives it the newest data, after_first returns it (if it runs:
+-- test/t/enqueue/on_duplicate.pl)
 SELECT hipq.enqueue('t', '{"n": 6}', job_key => 'k', on_duplicate => 'after') = :id;
 SELECT pg_temp.shown('k');
-SELECT count(*) FROM hipq.successor;
+SELECT count(*) FROM hipq.job WHERE waits_for IS NOT NULL;
 
 -- ---- enqueue_unique: returns the action
 SELECT action, id = :id AS same FROM hipq.enqueue_unique('t', job_key => 'k');
@@ -88,7 +89,7 @@ SELECT action, id = :id AS same
 FROM hipq.enqueue_unique('t', job_key => 'new', scheduled_run_time => '2100-01-01');
 SELECT mode, (hipq.enqueue_unique('t', '{}'::jsonb, job_key => 'k',
            scheduled_run_time => '2100-02-01', on_duplicate => mode)).action
-FROM unnest('{return, replace, merge, debounce, after}'::text[]) AS mode;
+FROM unnest('{return, replace, merge, debounce, after, after_first}'::text[]) AS mode;
 -- not later than its expiry
 SELECT pg_temp.try($$SELECT hipq.enqueue_unique('t', job_key => 'k',
     scheduled_run_time => '2100-03-01', on_duplicate => 'debounce')$$);

@@ -181,7 +181,7 @@ SELECT hipq.run_until_idle('scope.q');
 COMMIT;
 SELECT * FROM scope_ran ORDER BY tenant, n;
 RESET SESSION AUTHORIZATION;
-SELECT count(*) FROM hipq.successor;
+SELECT count(*) FROM hipq.job WHERE waits_for IS NOT NULL;
 
 -- ---- calls by key
 CREATE FUNCTION scope_leave(job hipq.job)

@@ -28,6 +28,7 @@
 #include "shared/statistics/counters.hpp"
 #include "shared/wakeup/commit.hpp"
 #include "shared/wakeup/completion_waiters.hpp"
+#include "shared/wakeup/watched_jobs.hpp"
 #include "shared/workers/jobs.hpp"
 #include "shared/workers/offers.hpp"
 #include "shared/workers/progress.hpp"
@@ -62,10 +63,10 @@ void keep_shared_memory()
     for (const memory::Part *part :
          {&memory::alerts_part, &lanes::run_times_part, &lanes::in_flight_part,
           &executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part,
-          &wakeup::ends_part, &databases::databases_part, &databases::dirty_queues_part,
-          &databases::rounds_part, &lanes::lanes_part, &workers::external_jobs_part,
-          &workers::workers_part, &statistics::statistics_part, &workers::progress_part,
-          &tables::leaf_requests_part})
+          &wakeup::ends_part, &wakeup::watched_part, &databases::databases_part,
+          &databases::dirty_queues_part, &databases::rounds_part, &lanes::lanes_part,
+          &workers::external_jobs_part, &workers::workers_part, &statistics::statistics_part,
+          &workers::progress_part, &tables::leaf_requests_part})
         memory::add_part(*part);
     memory::install_hooks();
 }

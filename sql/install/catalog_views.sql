@@ -192,7 +192,8 @@ SELECT queue.full_name AS queue,
            FROM hipq.job_type
            WHERE job_type.queue_id = queue.queue_id
            ORDER BY job_type.name
-       ) AS job_types
+       ) AS job_types,
+       live.held
 FROM (
     SELECT queue.*, seen.name AS full_name, seen.instance
     FROM hipq.queue
@@ -206,8 +207,11 @@ LEFT JOIN LATERAL (
            count(*) FILTER (WHERE job.state = 'error') AS error,
            count(*) FILTER (WHERE job.state = 'retry') AS retry,
            min(job.scheduled_run_time) FILTER (
-               WHERE job.state IN ('initial', 'retry') AND job.scheduled_run_time <= hipq.now()
-           ) AS oldest_due_time
+               WHERE job.state IN ('initial', 'retry')
+                 AND job.waits_for IS NULL
+                 AND job.scheduled_run_time <= hipq.now()
+           ) AS oldest_due_time,
+           count(job.waits_for) AS held
     FROM hipq._unfinished_queue_by_queue() AS job
     WHERE job.queue_id = queue.queue_id
 ) AS live ON true
@@ -241,6 +245,7 @@ LEFT JOIN LATERAL (
         CROSS JOIN (SELECT hipq.now() AS time) AS present
         WHERE job.queue_id = queue.queue_id
           AND job.state IN ('initial', 'retry')
+          AND job.waits_for IS NULL
           AND job.id NOT IN (
               SELECT locked.job_id FROM hipq._running_jobs() AS locked WHERE locked.is_locked
           )
@@ -274,8 +279,8 @@ COMMENT ON COLUMN hipq.queues_detail.running
 COMMENT ON COLUMN hipq.queues_detail.error IS 'jobs that failed and await the retry decision';
 COMMENT ON COLUMN hipq.queues_detail.retry IS 'jobs that wait for their next attempt';
 COMMENT ON COLUMN hipq.queues_detail.waiting_time
-    IS 'jobs whose time has not come. A waiting job counts in one of these seven columns: by the '
-    'first condition that is not met';
+    IS 'jobs whose time has not come. A waiting job counts in one of these seven columns, by the '
+    'first condition that is not met, or in column held';
 COMMENT ON COLUMN hipq.queues_detail.waiting_window IS 'jobs outside their time windows';
 COMMENT ON COLUMN hipq.queues_detail.waiting_hold
     IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may '
@@ -286,6 +291,7 @@ COMMENT ON COLUMN hipq.queues_detail.waiting_throttle
     IS 'due jobs that a throttle limit keeps back';
 COMMENT ON COLUMN hipq.queues_detail.ready
     IS 'due jobs that wait only for an executor, or for a worker to accept them';
+COMMENT ON COLUMN hipq.queues_detail.held IS 'jobs that wait for other jobs, due or not';
 COMMENT ON COLUMN hipq.queues_detail.oldest_due_time
     IS 'when the job that waits longest was due; NULL = none is due';
 COMMENT ON COLUMN hipq.queues_detail.retention

@@ -47,6 +47,7 @@ CREATE TABLE hipq.job (
     result             jsonb           NOT NULL DEFAULT 'null',
     manual_reason      text,
     traceparent        text,
+    waits_for          text COLLATE "C",
     CONSTRAINT job_state_is_consistent CHECK (
         (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE'))
         AND (state = 'initial' OR attempt >= 1 OR error <> 'NONE')
@@ -122,6 +123,9 @@ COMMENT ON COLUMN hipq.job.shard_key
 COMMENT ON COLUMN hipq.job.job_data IS 'data for the handler: any JSON';
 COMMENT ON COLUMN hipq.job.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
+COMMENT ON COLUMN hipq.job.waits_for
+    IS 'what holds a waiting job besides its time: jobs = the jobs that it comes after; key = the '
+    'running job with its key; NULL = nothing';
 COMMENT ON COLUMN hipq.job.result IS 'what the handler or the external worker returned';
 
 CREATE FUNCTION hipq._guard_job() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_guard_job';

@@ -27,6 +27,7 @@ SELECT job.id,
            WHEN job.error = 'NONE' THEN 'succeeded'
            WHEN job.retry_reason = 'cancelled' THEN 'cancelled'
            WHEN job.retry_reason = 'expired' THEN 'expired'
+           WHEN job.retry_reason = 'skipped' THEN 'skipped'
            ELSE 'failed'
        END AS outcome,
        nullif(job.error, 'NONE') AS error,
@@ -60,7 +61,8 @@ SELECT job.id,
        nullif(job.shard_key, 'NONE') AS shard_key,
        nullif(job.worker_id, -1) AS worker_id,
        job.queue_ttl,
-       job.traceparent
+       job.traceparent,
+       job.waits_for
 FROM (
     SELECT *, clock_timestamp()
     FROM hipq.job
@@ -86,7 +88,7 @@ COMMENT ON COLUMN hipq.jobs_detail.state
     IS 'initial, running, error, retry or final; a job that was claimed by a lock has the state '
     'in which it waited';
 COMMENT ON COLUMN hipq.jobs_detail.outcome
-    IS 'waiting, running, succeeded, failed, cancelled or expired';
+    IS 'waiting, running, succeeded, failed, cancelled, expired or skipped';
 COMMENT ON COLUMN hipq.jobs_detail.error IS 'error of the last failed attempt; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.attempt IS 'attempts started so far';
 COMMENT ON COLUMN hipq.jobs_detail.retry_count IS 'retries charged so far';
@@ -126,6 +128,9 @@ COMMENT ON COLUMN hipq.jobs_detail.worker_id
     'later; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.traceparent
     IS 'trace that the job belongs to, as W3C Trace Context writes it; NULL = none';
+COMMENT ON COLUMN hipq.jobs_detail.waits_for
+    IS 'what holds it besides its time: jobs = the jobs that it comes after; key = the running job '
+    'with its key; NULL = nothing';
 COMMENT ON COLUMN hipq.jobs_detail.queue_ttl
     IS 'seconds an external worker has to accept the job after the offer';
 

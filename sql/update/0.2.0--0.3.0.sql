@@ -205,3 +205,103 @@ BEGIN
         EXECUTE format('ALTER TABLE %s SET (fillfactor = 50)', leaf);
     END LOOP;
 END $upgrade$;
+
+-- new: hipq.graph_job
+
+LOCK TABLE hipq.job IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE hipq.successor IN ACCESS EXCLUSIVE MODE;
+
+ALTER TABLE hipq.job ADD COLUMN waits_for text COLLATE "C";
+
+-- Not "-- new", because rows are inserted below.
+CREATE TABLE hipq.dependency (
+    queue_id         integer NOT NULL,
+    job_id           bigint  NOT NULL,
+    before_id        bigint  NOT NULL,
+    before_queue_id  integer NOT NULL,
+    after_policy     text    NOT NULL
+        CONSTRAINT dependency_after_policy_is_known
+        CHECK (after_policy IN ('succeeded', 'finished', 'any')),
+    on_failure       text    NOT NULL
+        CONSTRAINT dependency_on_failure_is_known CHECK (on_failure IN ('fail', 'skip', 'run')),
+    outcome          text,
+    result           jsonb,
+    CONSTRAINT dependency_pkey PRIMARY KEY (queue_id, job_id, before_id)
+);
+CREATE INDEX dependency_before ON hipq.dependency (before_id, queue_id, job_id);
+SELECT pg_extension_config_dump('hipq.dependency', '');
+
+-- The index of the lanes leaves out held jobs, which get an index of their own; that of the keys
+-- allows one more job for each key, its follower.
+DO $upgrade$
+DECLARE
+    leaf record;
+BEGIN
+    FOR leaf IN
+        SELECT relation.oid, relation.relname::text AS name,
+               (SELECT index.indexrelid::regclass
+                FROM pg_index AS index
+                WHERE index.indrelid = relation.oid
+                  AND index.indisunique AND index.indpred IS NOT NULL
+               ) AS key_index,
+               (SELECT line.oid::regclass
+                FROM pg_class AS line
+                WHERE line.relnamespace = relation.relnamespace
+                  AND line.relname = relation.relname || '_line'
+               ) AS line
+        FROM hipq.queue AS queue
+        JOIN pg_class AS parent
+            ON parent.relnamespace = 'hipq'::regnamespace AND parent.relname = queue.table_name
+        JOIN pg_inherits AS part ON part.inhparent = parent.oid
+        JOIN pg_class AS relation ON relation.oid = part.inhrelid AND relation.relkind = 'r'
+    LOOP
+        IF leaf.line IS NOT NULL THEN
+            EXECUTE format('DROP INDEX %s', leaf.line);
+        END IF;
+        EXECUTE format(
+            'CREATE INDEX %I ON hipq.%I (job_type, priority, scheduled_run_time, id) '
+            'WHERE waits_for IS NULL', leaf.name || '_line', leaf.name
+        );
+        EXECUTE format('CREATE INDEX %I ON hipq.%I (job_type, id) WHERE waits_for IS NOT NULL',
+                       leaf.name || '_held', leaf.name);
+        IF leaf.key_index IS NOT NULL THEN
+            DECLARE
+                name text := (SELECT relname FROM pg_class WHERE oid = leaf.key_index);
+                scope text := CASE
+                    WHEN pg_get_indexdef(leaf.key_index) LIKE '%shard_key%'
+                        THEN 'shard_key COLLATE "C", '
+                END;
+            BEGIN
+                EXECUTE format('DROP INDEX %s', leaf.key_index);
+                EXECUTE format(
+                    'CREATE UNIQUE INDEX %I ON hipq.%I (job_type, job_key, %s'
+                    '((NOT (waits_for IS DISTINCT FROM ''key'')))) WHERE job_key <> ''NONE''',
+                    name, leaf.name, scope
+                );
+            END;
+        END IF;
+    END LOOP;
+END
+$upgrade$;
+
+-- Jobs of on_duplicate => 'after' become rows of their queues, held until the job with their key
+-- has ended. JSON's null is read as NULL. Columns that are left out have the values of a new job.
+INSERT INTO hipq.job (
+    id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time,
+    expires_time, queue_id, timeout, max_retries, queue_ttl, priority, throttle_factor, job_type,
+    job_key, throttle_key, time_windows, shard_key, job_data, manual_reason, traceparent, waits_for
+)
+SELECT job.id, job.original_job_id, job.retry_of, job.worker_id, job.scheduled_run_time,
+       job.update_time, job.created_time, job.expires_time, job.queue_id, job.timeout,
+       job.max_retries, job.queue_ttl, job.priority, job.throttle_factor, job.job_type, job.job_key,
+       job.throttle_key, job.time_windows, job.shard_key, coalesce(job.job_data, 'null'),
+       job.manual_reason, job.traceparent, 'key'
+FROM hipq.successor
+CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, successor.job) AS job;
+INSERT INTO hipq.dependency (
+    queue_id, job_id, before_id, before_queue_id, after_policy, on_failure
+)
+SELECT queue_id, job_id, 0, queue_id, 'finished', 'run'
+FROM hipq.successor;
+ALTER EXTENSION hipq DROP TABLE hipq.successor;
+DROP TABLE hipq.successor;

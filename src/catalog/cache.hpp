@@ -106,6 +106,7 @@ struct Queue {
     std::string name;
     Oid owner;
     std::string table;  // within schema hipq, unquoted
+    bool has_waits;     // it has column waits_for, which 0.2.0 lacks
     bool is_strict;
     bool is_dropped;
     bool history_all;

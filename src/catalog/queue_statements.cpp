@@ -22,6 +22,7 @@ struct Key {
     std::string table;  // a new queue never reuses a queue number, but it may reuse a table name
     std::string scope;  // the queue's shard key, if keys are unique per shard key; empty: unique in
                         // the whole queue
+    bool has_waits;
     auto operator<=>(const Key &) const = default;  // NOLINT(modernize-use-nullptr)
 };
 using Statements = std::map<Key, std::unique_ptr<Kept>>;
@@ -53,14 +54,6 @@ std::string found_shard_key(const std::string &row, const std::optional<core::Sh
         result += row + ".job_data #>> ARRAY[" + path + "], ";
     }
     return result + "'NONE')";
-}
-
-std::string with_tables(const char *text, const Queue &queue)
-{
-    std::string sql = text;
-    replace_all(sql, "{table}", queue.qualified_table());
-    replace_all(sql, "{live}", queue.qualified_live_table());
-    return with_scope_of_keys(std::move(sql), queue);
 }
 
 // The most statements that a process keeps; each takes some 20 kB. A process that works on many
@@ -169,11 +162,40 @@ std::string with_scope_of_keys(std::string sql, const Queue &queue)
     return sql;
 }
 
+namespace {
+
+void fill_in_waits(std::string &sql, const Queue &queue)
+{
+    fill_in(sql, "{free ", [&](const std::string &row) {
+        return queue.has_waits ? row + ".waits_for IS NULL" : std::string("true");
+    });
+    fill_in(sql, "{held ", [&](const std::string &row) {
+        return queue.has_waits ? row + ".waits_for IS NOT NULL" : std::string("false");
+    });
+    fill_in(sql, "{holder ", [&](const std::string &row) {
+        return queue.has_waits ? row + ".waits_for IS DISTINCT FROM 'key'" : std::string("true");
+    });
+    fill_in(sql, "{waits_for of ", [&](const std::string &row) {
+        return queue.has_waits ? row + ".waits_for" : std::string("NULL::text");
+    });
+}
+
+std::string with_tables(const char *text, const Queue &queue)
+{
+    std::string sql = text;
+    replace_all(sql, "{table}", queue.qualified_table());
+    replace_all(sql, "{live}", queue.qualified_live_table());
+    fill_in_waits(sql, queue);
+    return with_scope_of_keys(std::move(sql), queue);
+}
+
+}  // namespace
+
 pg::Statement &statement_for(const Queue &queue, const char *text)
 {
     if (statements == nullptr)
         statements = new Statements();
-    const Key key{text, queue.table, scope_of_keys(queue)};
+    const Key key{text, queue.table, scope_of_keys(queue), queue.has_waits};
     if (const auto known = statements->find(key); known != statements->end())
         return used_now(*known->second);
     make_capacity();

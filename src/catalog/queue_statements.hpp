@@ -16,6 +16,11 @@ namespace hipq::catalog {
 // shard key of a row named "job", as a new job of this queue with these values would have it;
 // {found shard key of job} is the same for a row whose own column does not give it. (The live leaf
 // has it in column shard_key, and in its index as: shard_key COLLATE "C".)
+//
+// {free job} is the condition that the row "job" waits for no other job, and {held job} that it
+// does: the index of the lanes has the one, the index of held jobs the other. {holder job} is
+// the condition that it does not wait for the job with its key; {waits_for of job} is the column.
+// Tables of 0.2.0 lack it: there no job is held.
 pg::Statement &statement_for(const Queue &queue, const char *text);
 
 // The same for a statement that the caller builds itself.

@@ -14,26 +14,31 @@ namespace hipq::catalog {
 
 namespace {
 
-constexpr const char *is_waiting_sql =
-    "SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_type = $1)";
+// Whether a live leaf has jobs of a type. Free and held jobs have an index each.
+#define HIPQ_HAS_JOBS_OF(type)                                                                     \
+    "(EXISTS (SELECT FROM {live} AS job WHERE {free job} AND job.job_type = " type ")"             \
+    " OR EXISTS (SELECT FROM {live} AS job WHERE {held job} AND job.job_type = " type "))"
 
-// Unregistered types in the catalogue, and types of waiting jobs that it does not have yet. A loose
-// index scan steps from one type to the next. It is one statement, because the scheduler may add
-// the types to the catalogue at the same time. $1 queue, $2 limit
-constexpr const char *unregistered_sql = R"(
-    WITH RECURSIVE lane AS (
-        (SELECT job.job_type FROM {live} AS job ORDER BY job.job_type LIMIT 1)
-        UNION ALL
-        SELECT next.job_type
-        FROM lane
-        CROSS JOIN LATERAL (
-            SELECT job.job_type FROM {live} AS job WHERE job.job_type > lane.job_type ORDER BY job.job_type LIMIT 1
-        ) AS next
-    )
+constexpr const char *is_waiting_sql = "SELECT " HIPQ_HAS_JOBS_OF("$1");
+
+// A recursive query over the types of the jobs of one index: a loose index scan, which steps from
+// one type to the next.
+#define HIPQ_TYPES_OF(name, jobs)                                                                  \
+    name " AS ((SELECT job.job_type FROM {live} AS job WHERE " jobs                                \
+         " ORDER BY job.job_type LIMIT 1) UNION ALL "                                              \
+         "SELECT next.job_type FROM " name " CROSS JOIN LATERAL ("                                 \
+         "SELECT job.job_type FROM {live} AS job WHERE " jobs " AND job.job_type > " name          \
+         ".job_type ORDER BY job.job_type LIMIT 1) AS next)"
+
+// Unregistered types in the catalogue, and types of waiting jobs that it does not have yet. It is
+// one statement, because the scheduler may add the types to the catalogue at the same time. $1
+// queue, $2 limit
+constexpr const char *unregistered_sql = "WITH RECURSIVE " HIPQ_TYPES_OF(
+    "free", "{free job}") ", " HIPQ_TYPES_OF("held", "{held job}") R"(
     SELECT known.name FROM hipq.job_type AS known WHERE known.queue_id = $1 AND NOT known.is_registered
     UNION ALL
     SELECT lane.job_type
-    FROM lane
+    FROM (SELECT free.job_type FROM free UNION SELECT held.job_type FROM held) AS lane
     WHERE NOT EXISTS (SELECT FROM hipq.job_type AS known WHERE known.queue_id = $1 AND known.name = lane.job_type)
     LIMIT $2)";
 
@@ -47,8 +52,7 @@ constexpr const char *select_unused_sql = R"(
     SELECT known.name
     FROM hipq.job_type AS known
     WHERE known.queue_id = $1 AND NOT known.is_registered AND known.created_time < $2
-      AND NOT EXISTS (SELECT FROM {live} AS job WHERE job.job_type = known.name)
-      AND NOT EXISTS (SELECT FROM hipq.successor AS successor WHERE successor.queue_id = $1 AND successor.job_type = known.name)
+      AND NOT )" HIPQ_HAS_JOBS_OF("known.name") R"(
       AND NOT EXISTS (SELECT FROM hipq.pause AS pause WHERE pause.queue_id = $1 AND pause.job_type = known.name))";
 
 constinit pg::Statement delete_types(

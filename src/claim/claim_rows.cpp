@@ -22,14 +22,14 @@ namespace {
 constexpr const char *heads_sql = R"(
     WITH RECURSIVE lane AS (
         (SELECT job.job_type, job.priority, 1 AS place FROM {live} AS job
-         WHERE (job.job_type, job.priority) > ($2, $3::smallint) ORDER BY job.job_type, job.priority LIMIT 1)
+         WHERE {free job} AND (job.job_type, job.priority) > ($2, $3::smallint) ORDER BY job.job_type, job.priority LIMIT 1)
         UNION ALL
         SELECT next.job_type, next.priority, lane.place + 1
         FROM lane
         CROSS JOIN LATERAL (
             SELECT job.job_type, job.priority
             FROM {live} AS job
-            WHERE (job.job_type, job.priority) > (lane.job_type, lane.priority)
+            WHERE {free job} AND (job.job_type, job.priority) > (lane.job_type, lane.priority)
             ORDER BY job.job_type, job.priority
             LIMIT 1
         ) AS next
@@ -40,7 +40,7 @@ constexpr const char *heads_sql = R"(
     LEFT JOIN LATERAL (
         SELECT job.scheduled_run_time, job.id
         FROM {live} AS job
-        WHERE job.job_type = lane.job_type AND job.priority = lane.priority
+        WHERE {free job} AND job.job_type = lane.job_type AND job.priority = lane.priority
           AND job.state IN ('initial', 'retry') AND job.expires_time > $1
         ORDER BY job.scheduled_run_time, job.id
         LIMIT 1
@@ -51,7 +51,7 @@ constexpr const char *heads_sql = R"(
 constexpr const char *first_due_sql = R"(
     SELECT job.scheduled_run_time
     FROM {live} AS job
-    WHERE job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
+    WHERE {free job} AND job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
       AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_AIMED R"( AND job.expires_time > $5
     ORDER BY job.scheduled_run_time, job.id
     LIMIT $6)";
@@ -60,7 +60,7 @@ constexpr const char *first_due_sql = R"(
 constexpr const char *due_sql = R"(
     SELECT job.id, job.scheduled_run_time, job.ctid, job.time_windows::text, job.attempt + 1, coalesce(job.queue_ttl, 0)
     FROM {live} AS job
-    WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.state IN ('initial', 'retry')
+    WHERE {free job} AND job.job_type = $1 AND job.priority = $2::smallint AND job.state IN ('initial', 'retry')
       AND job.scheduled_run_time <= $3 AND job.expires_time > $3 AND job.time_windows <> ALL ($5)
       AND job.throttle_key <> ALL ($6) AND NOT )" HIPQ_IS_AIMED R"(
     ORDER BY job.scheduled_run_time, job.id

@@ -4,6 +4,7 @@
 
 #include "catalog/cache.hpp"
 #include "claim/claim.hpp"
+#include "core/flow/waits.hpp"
 #include "core/job/state.hpp"
 #include "core/limits/finding.hpp"
 #include "job/aimed_jobs.hpp"
@@ -24,6 +25,14 @@ struct HandlerFacts {
     std::string_view job_type;
     std::string_view handler{};
     std::string problem{};
+};
+struct WaitFacts {
+    std::vector<std::int64_t> jobs;  // that have not ended
+    core::AfterPolicy policy;
+    core::OnFailure on_failure;
+};
+struct FollowerFacts {
+    std::int64_t holder;
 };
 struct TimeFacts {
     pg::Time time;
@@ -63,9 +72,10 @@ struct OfferFacts {
     pg::Time until;
     pg::Time now;
 };
-using Facts = std::variant<std::monostate, const catalog::Queue *, PauseFacts, HandlerFacts,
-                           core::JobState, TimeFacts, WindowFacts, ThrottleFacts, ExecutorFacts,
-                           ServiceFacts, AimFacts, OfferFacts, std::int64_t, std::string>;
+using Facts =
+    std::variant<std::monostate, const catalog::Queue *, PauseFacts, HandlerFacts, core::JobState,
+                 TimeFacts, WindowFacts, ThrottleFacts, ExecutorFacts, ServiceFacts, AimFacts,
+                 OfferFacts, WaitFacts, FollowerFacts, std::int64_t, std::string>;
 
 // The result of a condition. Conditions are evaluated for every job and lane, so the result has no
 // text; explain() makes the text when a user asks.

@@ -177,6 +177,23 @@ NamedFacts named(const HandlerFacts &facts)
             {"problem", facts.problem}};
 }
 
+NamedFacts named(const WaitFacts &facts)
+{
+    std::string jobs;
+    for (std::size_t i = 0; i < std::min(facts.jobs.size(), most_holders); ++i)
+        jobs.append(jobs.empty() ? "" : ", ").append(std::to_string(facts.jobs[i]));
+    if (facts.jobs.size() > most_holders)
+        jobs.append(" and ")
+            .append(std::to_string(facts.jobs.size() - most_holders))
+            .append(" more");
+    return {{"jobs", jobs}, {"rule", std::string(rule_text(facts.policy, facts.on_failure))}};
+}
+
+NamedFacts named(const FollowerFacts &facts)
+{
+    return {{"id", std::to_string(facts.holder)}};
+}
+
 NamedFacts named(const TimeFacts &facts)
 {
     return {{"time", time_ahead(facts.time, facts.now)}};

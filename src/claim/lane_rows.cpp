@@ -125,7 +125,44 @@ private:
     int count_ = 0;
 };
 
+// Whether an index leaves out held jobs, and no others. The tables of 0.2.0 have no such column.
+bool has_free_jobs(Relation index, const job::ColumnMap &map)
+{
+    const List *predicate = ::RelationGetIndexPredicate(index);
+    const AttrNumber waits_for = map[static_cast<std::size_t>(Column::waits_for)];
+    if (waits_for == InvalidAttrNumber)
+        return predicate == NIL;
+    if (list_length(predicate) != 1 || !IsA(linitial(predicate), NullTest))
+        return false;
+    const auto *test = linitial_node(NullTest, predicate);
+    return test->nulltesttype == IS_NULL && IsA(test->arg, Var) &&
+           reinterpret_cast<const Var *>(test->arg)->varattno == waits_for;
+}
+
+bool is_lane_index(Relation index, const job::ColumnMap &map)
+{
+    const Form_pg_index form = index->rd_index;
+    bool fits = form->indisvalid && form->indnkeyatts == static_cast<int>(lane_columns.size()) &&
+                index->rd_rel->relam == BTREE_AM_OID;
+    for (std::size_t i = 0; fits && i < lane_columns.size(); ++i)
+        fits = form->indkey.values[i] == map[static_cast<std::size_t>(lane_columns[i])] &&
+               index->rd_indoption[i] == 0;
+    return fits && has_free_jobs(index, map);
+}
+
 }  // namespace
+
+Relation open_lane_index(Relation live, const job::ColumnMap &map)
+{
+    ListCell *cell = nullptr;
+    foreach (cell, ::RelationGetIndexList(live)) {
+        Relation index = ::index_open(lfirst_oid(cell), AccessShareLock);
+        if (is_lane_index(index, map))
+            return index;
+        ::index_close(index, AccessShareLock);
+    }
+    return nullptr;
+}
 
 struct LaneIndex::Table {
     Relation live;
@@ -163,23 +200,8 @@ bool LaneIndex::Table::open(const char *name)
 // Needs the column map.
 bool LaneIndex::Table::open_lane()
 {
-    ListCell *cell = nullptr;
-    foreach (cell, ::RelationGetIndexList(live)) {
-        Relation index = ::index_open(lfirst_oid(cell), AccessShareLock);
-        const Form_pg_index form = index->rd_index;
-        bool fits =
-            form->indisvalid && form->indnkeyatts == static_cast<int>(lane_columns.size()) &&
-            index->rd_rel->relam == BTREE_AM_OID && ::RelationGetIndexPredicate(index) == NIL;
-        for (std::size_t i = 0; fits && i < lane_columns.size(); ++i)
-            fits = form->indkey.values[i] == map[static_cast<std::size_t>(lane_columns[i])] &&
-                   index->rd_indoption[i] == 0;
-        if (fits) {
-            lane = index;
-            return true;
-        }
-        ::index_close(index, AccessShareLock);
-    }
-    return false;
+    lane = open_lane_index(live, map);
+    return lane != nullptr;
 }
 
 // Returns a column of the row that was found. The column is never NULL.

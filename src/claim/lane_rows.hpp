@@ -5,6 +5,7 @@
 #include "catalog/cache.hpp"
 #include "claim/claim.hpp"
 #include "core/lanes/lane.hpp"
+#include "job/job_row.hpp"
 
 namespace hipq::claim {
 
@@ -27,6 +28,10 @@ struct LaneRows {
     std::vector<LaneRow> rows;
     bool is_end;  // the range has no further rows
 };
+
+// Opens the index made for lanes, which has the jobs of a live leaf that are not held. Null: the
+// leaf has none. Call inside pg::call() only.
+Relation open_lane_index(Relation live, const job::ColumnMap &map);
 
 // Reads by the index made for lanes, without SQL, so that neither rows before the range nor rows
 // that are not due yet cost anything. Needs a transaction; call close() before it ends.

@@ -7,24 +7,18 @@
 
 #include "catalog/cache.hpp"
 #include "catalog/queue_by_queue.hpp"
-#include "core/job/validate.hpp"
+#include "claim/lane_rows.hpp"
 #include "job/job_row.hpp"
 #include "job/plain_table.hpp"
 #include "pg/compat.hpp"
 
 extern "C" {
-#include "catalog/pg_am.h"
 #include "utils/fmgroids.h"
 }
 
 namespace hipq::claim {
 
 namespace {
-
-using core::Column;
-
-// The first columns of the index for lanes, in its order.
-constexpr std::array start_columns{Column::job_type, Column::priority, Column::scheduled_run_time};
 
 // ---- call inside pg::call() only ----
 
@@ -40,7 +34,6 @@ struct LaneWalk {
     IndexScanDesc scan;
     ScanKeyData parts[2];  // the row to compare lanes with; the scan reads it as it proceeds
 
-    bool open_lanes(const job::ColumnMap &map);
     void begin();
     bool next(Place &place);
     void close() const;
@@ -48,31 +41,6 @@ struct LaneWalk {
 private:
     void go_on(const Place &place, StrategyNumber strategy);
 };
-
-bool is_of_lanes(Relation index, const job::ColumnMap &map)
-{
-    const Form_pg_index form = index->rd_index;
-    bool fits = form->indisvalid && form->indnatts >= static_cast<int>(start_columns.size()) &&
-                index->rd_rel->relam == BTREE_AM_OID && ::RelationGetIndexPredicate(index) == NIL;
-    for (std::size_t i = 0; fits && i < start_columns.size(); ++i)
-        fits = form->indkey.values[i] == map[static_cast<std::size_t>(start_columns[i])] &&
-               index->rd_indoption[i] == 0;
-    return fits;
-}
-
-bool LaneWalk::open_lanes(const job::ColumnMap &map)
-{
-    ListCell *cell = nullptr;
-    foreach (cell, ::RelationGetIndexList(live)) {
-        Relation index = ::index_open(lfirst_oid(cell), AccessShareLock);
-        if (is_of_lanes(index, map)) {
-            lanes = index;
-            return true;
-        }
-        ::index_close(index, AccessShareLock);
-    }
-    return false;
-}
 
 void LaneWalk::begin()
 {
@@ -154,7 +122,8 @@ std::optional<std::vector<LaneStart>> lane_starts(const catalog::Queue &queue)
     walk.live = pg::call([&] { return job::open_table(name.c_str(), AccessShareLock); });
     if (walk.live != nullptr) {
         const job::ColumnMap map = job::column_map(walk.live);
-        if (pg::call([&] { return walk.open_lanes(map); }))
+        walk.lanes = pg::call([&] { return open_lane_index(walk.live, map); });
+        if (walk.lanes != nullptr)
             starts = starts_in(walk);
     }
     pg::call([&] { walk.close(); });

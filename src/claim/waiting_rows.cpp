@@ -95,7 +95,8 @@ std::optional<WaitingRow> waiting_row(TupleTableSlot *slot, const job::ColumnMap
         });
         return !is_null && DatumGetInt64(worker) == job::aimed_worker_id;
     };
-    if (!core::is_waiting(job::state_of(value(Column::state))) || is_aimed() ||
+    const auto is_held = [&] { return pg::call([&] { return job::is_held(slot, map); }); };
+    if (!core::is_waiting(job::state_of(value(Column::state))) || is_aimed() || is_held() ||
         DatumGetTimestampTz(value(Column::expires_time)) <= now.value)
         return std::nullopt;
     return WaitingRow{

@@ -20,8 +20,8 @@ struct WaitingRows {
     std::optional<std::int64_t> position;  // where to continue; nothing: the walk is at the end
 };
 
-// Returns the waiting jobs, due or not, with ids after `after`. Reads at most `entries` index
-// entries, counting those of removed rows too. Needs a transaction.
+// Returns the waiting jobs, due or not but not held, with ids after `after`. Reads at most
+// `entries` index entries, counting those of removed rows too. Needs a transaction.
 WaitingRows read_waiting(const catalog::Queue &queue, std::int64_t after, std::size_t entries,
                          pg::Time now);
 

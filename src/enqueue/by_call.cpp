@@ -7,12 +7,13 @@
 #include "catalog/rights.hpp"
 #include "core/job/unique_key.hpp"
 #include "core/job/validate.hpp"
+#include "enqueue/after.hpp"
 #include "enqueue/direct.hpp"
 #include "enqueue/new_job.hpp"
 #include "enqueue/on_duplicate.hpp"
 #include "enqueue/remote_jobs.hpp"
 #include "job/job_row.hpp"
-#include "job/json_array.hpp"
+#include "pg/json_array.hpp"
 #include "pg/transaction.hpp"
 
 namespace hipq::enqueue {
@@ -43,7 +44,7 @@ constexpr const char *insert_many_sql =
     RETURNING id, job_key{+, shard_key+})";
 
 constexpr const char *holder_id_sql =
-    "SELECT job.id FROM {live} AS job WHERE job.job_type = $1 AND job.job_key = $2"
+    "SELECT job.id FROM {live} AS job WHERE {holder job} AND job.job_type = $1 AND job.job_key = $2"
     "{+ AND job.job_key <> 'NONE' AND job.shard_key COLLATE \"C\" = $3+}";
 
 template <class... Rest>
@@ -215,6 +216,22 @@ pg::RawValue text_array_or_null(const Keys &texts)
     return texts.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(texts);
 }
 
+// Held jobs that cannot be inserted directly.
+Inserted insert_one_by_one(const catalog::Queue &queue, const JobOptions &options,
+                           std::span<const pg::RawValue> elements, const Keys &keys,
+                           const Scopes &scopes)
+{
+    Inserted result;
+    for (const std::size_t i : in_order_of_keys(keys, scopes))
+        if (const auto id = insert_one(queue, options, elements[i], keys[i]))
+            result.keyed.emplace(key_at(keys, scopes, i), *id);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+        if (!is_keyed(keys, i))
+            if (const auto id = insert_one(queue, options, elements[i], std::nullopt))
+                result.unkeyed.push_back(*id);
+    return result;
+}
+
 Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
                      std::span<const pg::RawValue> elements, const Keys &keys, const Scopes &scopes)
 {
@@ -225,12 +242,16 @@ Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg:
         direct->end();
         return fresh;
     }
+    if (options.waits_for.has_value())
+        return insert_one_by_one(queue, options, elements, keys, scopes);
     return inserted(insert(queue, insert_many_sql, options, data, text_array_or_null(keys),
                            text_array_or_null({scopes.begin(), scopes.end()})),
                     queue.has_keys_by_shard());
 }
 
-// Nothing: the key is held, or the id is in use.
+}  // namespace
+
+// The guard trigger takes the hold of a job from the id that was drawn for it.
 std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOptions &options,
                                        pg::RawValue data, const std::optional<std::string> &key,
                                        DrawnId drawn_id)
@@ -241,27 +262,12 @@ std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOpt
         direct->end();
         return id;
     }
-    const AcceptedId accepted(queue, drawn_id);
+    if (options.waits_for.has_value() && !drawn_id.has_value())
+        drawn_id =
+            new_job(catalog::catalogue(), queue, options, data, key).as_int64(core::Column::id);
+    const AcceptedId accepted(queue, drawn_id, options.waits_for);
     const pg::Rows rows = insert(queue, insert_one_sql, options, data, key, drawn_id);
     return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
-}
-
-}  // namespace
-
-std::optional<OnDuplicate> parse_on_duplicate(std::string_view text)
-{
-    constexpr std::array<std::string_view, 6> names{"error", "return",   "replace",
-                                                    "merge", "debounce", "after"};
-    const auto found = std::find(names.begin(), names.end(), text);
-    return found == names.end() ? std::nullopt
-                                : std::optional(static_cast<OnDuplicate>(found - names.begin()));
-}
-
-std::string_view name(EnqueueAction action)
-{
-    constexpr std::array<std::string_view, 7> names{"inserted",  "returned", "replaced", "merged",
-                                                    "debounced", "after",    "sent"};
-    return names[static_cast<std::size_t>(action)];
 }
 
 namespace {
@@ -359,7 +365,7 @@ std::vector<std::int64_t> change_many(const catalog::Queue &queue, const JobOpti
                                       pg::RawValue data, std::size_t count, const Keys &keys,
                                       OnDuplicate on_duplicate)
 {
-    const std::vector<pg::RawValue> elements = job::elements_of(data);
+    const std::vector<pg::RawValue> elements = pg::elements_of(data);
     const std::vector<std::size_t> positions =
         in_order_of_keys(keys, scopes_of(queue, options, elements, keys));
     if (positions.size() < count)
@@ -383,13 +389,14 @@ Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::Raw
 
 std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options,
                                        pg::RawValue data, std::size_t count, const Keys &keys,
-                                       OnDuplicate on_duplicate)
+                                       OnDuplicate on_duplicate,
+                                       const std::optional<job::After> &after)
 {
     if (queue.shards != nullptr)
-        return enqueue_by_shards(queue, options, job::elements_of(data), keys, on_duplicate);
+        return enqueue_by_shards(queue, options, pg::elements_of(data), keys, on_duplicate);
     if (is_change(on_duplicate))
         return change_many(queue, options, data, count, keys, on_duplicate);
-    const std::vector<pg::RawValue> elements = job::elements_of(data);
+    const std::vector<pg::RawValue> elements = pg::elements_of(data);
     const Scopes scopes = scopes_of(queue, options, elements, keys);
     const Inserted fresh = insert_many(queue, options, data, elements, keys, scopes);
     const auto keyed = static_cast<std::size_t>(std::count_if(keys.begin(), keys.end(), has_key));
@@ -398,6 +405,9 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
         refuse_ids_in_use(queue);
     std::set<KeyInScope> seen;
     std::vector<std::int64_t> ids;
+    std::vector<std::int64_t> made = fresh.unkeyed;
+    for (const auto &[key, id] : fresh.keyed)
+        made.push_back(id);
     auto next_unkeyed = fresh.unkeyed.begin();
     for (std::size_t i = 0; i < count; ++i) {
         if (!is_keyed(keys, i)) {
@@ -414,9 +424,14 @@ std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOpt
             ids.push_back(holder_or_error(queue, wanted, *holder, on_duplicate));
         } else {
             // The holder finished between the INSERT and this search: enqueue the job separately.
-            ids.push_back(enqueue_here(queue, options, elements[i], keys[i], on_duplicate).id);
+            const Enqueued job = enqueue_here(queue, options, elements[i], keys[i], on_duplicate);
+            ids.push_back(job.id);
+            if (job.action == EnqueueAction::inserted)
+                made.push_back(job.id);
         }
     }
+    if (after.has_value() && !made.empty())
+        come_after(queue, made, *after);
     return ids;
 }
 

@@ -8,6 +8,7 @@
 #include "job/fitting_data.hpp"
 #include "job/note_waiting.hpp"
 #include "nodes/nodes.hpp"
+#include "pg/version_mismatch.hpp"
 
 namespace hipq::enqueue {
 
@@ -33,6 +34,15 @@ std::size_t count_at_once(std::span<const pg::RawValue> data)
 Datum datum_of_text(std::string_view text)
 {
     return pg::call([&] { return job::text_datum(text); });
+}
+
+// Tables of 0.2.0 cannot hold jobs.
+void demand_waits(const catalog::Queue &queue)
+{
+    if (!queue.has_waits)
+        pg::raise_missing_column(
+            pg::call([] { return ::get_relname_relid("job", ::get_namespace_oid("hipq", false)); }),
+            std::string(core::name(Column::waits_for)));
 }
 
 // `chosen` has the values of the job except for its data and key.
@@ -70,6 +80,10 @@ job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &opti
     choose(Column::expires_time, options.expires_time, time_datum);
     choose(Column::throttle_key, options.throttle_key, datum_of_text);
     choose(Column::queue_ttl, options.queue_ttl, int_datum);
+    if (options.waits_for.has_value()) {
+        demand_waits(queue);
+        chosen.set(Column::waits_for, datum_of_text(core::name(*options.waits_for)));
+    }
     if (!options.throttle_factor.null)
         chosen.set(Column::throttle_factor, options.throttle_factor.value);
     return chosen;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "catalog/cache.hpp"
+#include "core/flow/waits.hpp"
+#include "job/dependency_rows.hpp"
 #include "job/job_row.hpp"
 #include "pg/guard.hpp"
 #include "pg/spi.hpp"
@@ -23,14 +25,24 @@ struct JobOptions {
     std::optional<pg::Time> expires_time;
     std::optional<std::string> throttle_key;
     std::optional<int> queue_ttl{};
+    std::optional<core::WaitsFor> waits_for{};  // the job is held
 };
 
 // NULL and NONE: a job without key.
 using Keys = std::vector<std::optional<std::string>>;
 
 // What to do if an unfinished job holds the key. The values from `replace` on act on that job,
-// which is looked up first.
-enum class OnDuplicate : unsigned char { error, return_holder, replace, merge, debounce, after };
+// which is looked up first. `after` and `after_first` make a follower if that job runs: a job that
+// starts when it has ended; `after` gives it the newest data, `after_first` the first.
+enum class OnDuplicate : unsigned char {
+    error,
+    return_holder,
+    replace,
+    merge,
+    debounce,
+    after,
+    after_first
+};
 std::optional<OnDuplicate> parse_on_duplicate(std::string_view text);
 
 // sent: the job belongs to another node, which will check whether its key is free.
@@ -58,12 +70,20 @@ struct Enqueued {
 Enqueued enqueue(const catalog::Queue &queue, const JobOptions &options, pg::RawValue data,
                  const std::optional<std::string> &key, OnDuplicate on_duplicate);
 
+// Inserts one job without looking for the holder of its key. Nothing: the key is held, or the id is
+// in use.
+std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOptions &options,
+                                       pg::RawValue data, const std::optional<std::string> &key,
+                                       std::optional<std::int64_t> drawn_id = std::nullopt);
+
 // The same for arrays; returns ids in the order of the arrays. Keys are inserted in sorted order,
 // so that two callers with the same keys do not deadlock. `data` is jsonb[]; `keys` is empty or has
-// the same length. If several jobs have the same key, the first one holds it for the others.
+// the same length. If several jobs have the same key, the first one holds it for the others. New
+// jobs come after `after`, if given; the options then hold them.
 std::vector<std::int64_t> enqueue_many(const catalog::Queue &queue, const JobOptions &options,
                                        pg::RawValue data, std::size_t count, const Keys &keys,
-                                       OnDuplicate on_duplicate);
+                                       OnDuplicate on_duplicate,
+                                       const std::optional<job::After> &after = std::nullopt);
 
 // ---- copy jobs ----
 
@@ -170,6 +190,11 @@ private:
     Leaf *leaf_;  // in the memory context that was current at open()
 };
 
+// ---- after ----
+
+// Raises 0A000 if jobs of the queue can neither come after others nor be what others come after.
+void demand_dependencies(const catalog::Queue &queue);
+
 // ---- queue for ----
 
 // Returns the queue named; otherwise the queue where the type is registered (among queues that the
@@ -183,18 +208,5 @@ const catalog::Queue &queue_for(std::shared_ptr<const catalog::Catalogue> &catal
 // queues that have it.
 [[noreturn]] void refuse_ambiguous(const std::vector<const catalog::Queue *> &queues,
                                    const std::string &message);
-
-// ---- successor ----
-
-// Enqueues a successor. False: it does not exist any more, another process is enqueuing it, or its
-// key is held. Waits for another transaction that is inserting a job with the key, as long as
-// lock_timeout allows.
-bool make_successor_a_job(const catalog::Queue &queue, const core::UniqueKey &key);
-
-// ---- successors duty ----
-
-// Runs its own transactions. Returns when to look again; the end of a job that has a successor
-// wakes the scheduler earlier.
-pg::Time enqueue_successors(const catalog::Catalogue &catalogue);
 
 }  // namespace hipq::enqueue

@@ -4,6 +4,7 @@
 #include "catalog/rights.hpp"
 #include "core/job/validate.hpp"
 #include "core/text/json_text.hpp"
+#include "enqueue/after.hpp"
 #include "enqueue/enqueue.hpp"
 #include "enqueue/new_job.hpp"
 #include "job/aimed_jobs.hpp"
@@ -38,14 +39,17 @@ constexpr pg::Argument at_throttle_key(12, "throttle_key");
 constexpr pg::Argument at_queue_ttl(13, "queue_ttl");
 constexpr pg::Argument at_worker(14, "worker");
 constexpr pg::Argument at_job_text(15, "job_text");
-constexpr pg::Argument at_traceparent_of_many(14, "traceparent");
 
-// The type of the argument job_data. Only functions that take text have the argument job_text.
+// The type of the argument job_data.
 enum class DataForm : unsigned char { text, value };
-constexpr pg::Argument at_traceparent(DataForm form)
+
+// In 0.2.0 the functions that take a value of any type lack job_text.
+int place_of_traceparent(FunctionCallInfo fcinfo)
 {
-    return {form == DataForm::text ? 16 : 15, "traceparent"};
+    constexpr int last_in_older_release = 15;
+    return std::min<int>(16, std::max<int>(last_in_older_release, fcinfo->nargs - 1));
 }
+constexpr int place_of_traceparent_of_many = 14;
 
 OnDuplicate demand_on_duplicate(const std::string &text)
 {
@@ -53,7 +57,8 @@ OnDuplicate demand_on_duplicate(const std::string &text)
         return *parsed;
     HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                errmsg("invalid value for on_duplicate: \"%s\"", text.c_str()),
-               errhint("Use 'error', 'return', 'replace', 'merge', 'debounce' or 'after'."));
+               errhint("Use 'error', 'return', 'replace', 'merge', 'debounce', 'after' or "
+                       "'after_first'."));
 }
 
 std::optional<std::int16_t> priority_of(const std::optional<std::int32_t> &given)
@@ -130,15 +135,17 @@ pg::RawValue json_of_any(pg::RawValue value)
     return rows.front().raw(0);
 }
 
-bool has_job_text(const pg::Arguments &arguments, DataForm form)
+bool has_job_text(FunctionCallInfo fcinfo)
 {
-    return form == DataForm::text && arguments.has(at_job_text);
+    return place_of_traceparent(fcinfo) > *at_job_text.position() &&
+           pg::Arguments(fcinfo).has(at_job_text);
 }
 
 // Whether job_data has its default value.
-bool is_default_data(const pg::Arguments &arguments)
+bool is_default_data(const pg::Arguments &arguments, DataForm form)
 {
-    return !arguments.has(at_job_data) || arguments.text(at_job_data, core::most_json_text) == "{}";
+    return !arguments.has(at_job_data) ||
+           (form == DataForm::text && arguments.text(at_job_data, core::most_json_text) == "{}");
 }
 
 // JSON is used as it is; text that is not JSON, and any job_text, becomes a JSON string; any other
@@ -146,8 +153,8 @@ bool is_default_data(const pg::Arguments &arguments)
 pg::RawValue data_of(FunctionCallInfo fcinfo, DataForm form)
 {
     const pg::Arguments arguments(fcinfo);
-    if (has_job_text(arguments, form)) {
-        if (!is_default_data(arguments))
+    if (has_job_text(fcinfo)) {
+        if (!is_default_data(arguments, form))
             HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                        errmsg("job_data and job_text cannot be given together"),
                        errhint("Give job_text alone: the job's data is that string."));
@@ -263,20 +270,44 @@ std::optional<std::string> worker_of(const pg::Arguments &arguments, OnDuplicate
     return worker;
 }
 
+// What a new job comes after; the arguments follow that for the trace.
+std::optional<job::After> demand_after(const pg::Arguments &arguments, int place_of_traceparent,
+                                       const Catalogue &catalogue, const Queue &queue,
+                                       OnDuplicate on_duplicate)
+{
+    auto after = after_of(arguments, place_of_traceparent + 1, catalogue, queue);
+    if (after.has_value() && meets_holder(on_duplicate))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job that comes after others cannot replace or follow another one"),
+                   errhint("Use on_duplicate => 'error' or 'return'."));
+    return after;
+}
+
 Enqueued enqueue_one(FunctionCallInfo fcinfo, DataForm form, const char *on_duplicate_if_not_given)
 {
     const pg::Arguments arguments(fcinfo);
     const OnDuplicate on_duplicate = on_duplicate_of(arguments, on_duplicate_if_not_given);
     const auto worker = worker_of(arguments, on_duplicate);
-    const JobOptions options = options_of(arguments);
+    JobOptions options = options_of(arguments);
     auto catalogue = catalog::catalogue();
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(at_queue_of_one), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
-    const GivenTraceparent traceparent(arguments.maybe_text(at_traceparent(form)));
+    const int place = place_of_traceparent(fcinfo);
+    const auto after = demand_after(arguments, place, *catalogue, queue, on_duplicate);
+    if (after.has_value() && worker.has_value())
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("a job for one worker cannot come after others"));
+    if (after.has_value())
+        options.waits_for = core::WaitsFor::jobs;
+    const GivenTraceparent traceparent(arguments.maybe_text({place, "traceparent"}));
     const Enqueued job = enqueue(queue, options, data_of(fcinfo, form),
                                  arguments.maybe_text(at_job_key), on_duplicate);
-    if (worker.has_value() && job.action == EnqueueAction::inserted)
+    if (job.action != EnqueueAction::inserted)
+        return job;
+    if (worker.has_value())
         job::aim(queue, options.type, job.id, *worker);
+    if (after.has_value())
+        come_after(queue, {&job.id, 1}, *after);
     return job;
 }
 
@@ -307,7 +338,7 @@ const ArrayType *array_of(Datum array)
 std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
 {
     const pg::Arguments arguments(fcinfo);
-    const JobOptions options = options_of(arguments);
+    JobOptions options = options_of(arguments);
     if (!arguments.has(at_job_data))
         HIPQ_RAISE(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("job_data cannot be NULL"),
                    errhint("Give an array of jsonb, it may be empty."));
@@ -323,9 +354,15 @@ std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
     auto catalogue = catalog::catalogue();
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(at_queue_of_many), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
-    const GivenTraceparent traceparent(arguments.maybe_text(at_traceparent_of_many));
+    const OnDuplicate on_duplicate = on_duplicate_of(arguments, "error");
+    const auto after =
+        demand_after(arguments, place_of_traceparent_of_many, *catalogue, queue, on_duplicate);
+    if (after.has_value())
+        options.waits_for = core::WaitsFor::jobs;
+    const GivenTraceparent traceparent(
+        arguments.maybe_text({place_of_traceparent_of_many, "traceparent"}));
     return enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys,
-                        on_duplicate_of(arguments, "error"));
+                        on_duplicate, after);
 }
 
 Datum id_array(const std::vector<std::int64_t> &ids)

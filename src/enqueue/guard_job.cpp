@@ -194,7 +194,7 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
     };
     for (const Column column :
          {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id,
-          Column::update_time, Column::created_time, Column::manual_reason})
+          Column::update_time, Column::created_time, Column::manual_reason, Column::waits_for})
         note(column, !row.null(column));
     if (has_accepted_id(row))
         note(Column::id, false);
@@ -273,6 +273,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     if (caller == Caller::restore || caller == Caller::replica) {
         job::note_place(RelationGetRelid(relation), row);
         note_restored(row.state());
+        if (!row.null(Column::waits_for))
+            wakeup::note_unknown_waits();
         return tuple;
     }
     if (const auto refusal = core::check_insert(caller, row.state(), given_bookkeeping(row)))
@@ -363,6 +365,7 @@ HeapTuple guard_delete(Relation relation, HeapTuple tuple)
     const bool is_owner = ::GetUserId() == pg::extension_owner();
     if (const auto refusal = core::check_delete(caller, is_owner, row.state()))
         refuse(*refusal, row);
+    wakeup::note_unknown_waits();  // other jobs may have waited for it
     return tuple;
 }
 

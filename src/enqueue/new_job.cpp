@@ -161,8 +161,9 @@ GivenTraceparent::~GivenTraceparent()
 }
 
 // A trigger on the table may enqueue, too, by a call of its own.
-AcceptedId::AcceptedId(const catalog::Queue &queue, DrawnId id)
-    : before_(std::exchange(accepted, {queue.id, id}))
+AcceptedId::AcceptedId(const catalog::Queue &queue, DrawnId id,
+                       std::optional<core::WaitsFor> waits_for)
+    : before_(std::exchange(accepted, {queue.id, id, waits_for}))
 {
 }
 
@@ -313,6 +314,9 @@ void give_id(job::RowValues &job, const catalog::Catalogue &catalogue, const cat
 
 void give_drawn_id(job::RowValues &job, std::int64_t id, const catalog::Queue &queue)
 {
+    if (has_accepted_id(job) && accepted.waits_for.has_value())
+        job.set(Column::waits_for,
+                pg::call([] { return job::text_datum(core::name(*accepted.waits_for)); }));
     job.set(Column::id, Int64GetDatum(id));
     nodes::fill_shard_key(job, queue);
     fill_traceparent(job);

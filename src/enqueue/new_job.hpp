@@ -38,14 +38,16 @@ void check_caps(const job::RowValues &job, const catalog::Queue &queue,
 using DrawnId = std::optional<std::int64_t>;
 
 // While an object of this class exists, the guard trigger accepts a user's row with this id in this
-// queue.
+// queue, and holds its job.
 class AcceptedId {
 public:
     struct Row {
         int queue_id;
         DrawnId id;
+        std::optional<core::WaitsFor> waits_for;
     };
-    AcceptedId(const catalog::Queue &queue, DrawnId id);
+    AcceptedId(const catalog::Queue &queue, DrawnId id,
+               std::optional<core::WaitsFor> waits_for = std::nullopt);
     ~AcceptedId();
     AcceptedId(const AcceptedId &) = delete;
     AcceptedId &operator=(const AcceptedId &) = delete;
@@ -59,7 +61,7 @@ bool has_accepted_id(const job::RowValues &job);
 
 // Assigns an id, which determines the job's node in a sharded instance, and the trace of its call.
 void give_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue);
-// The same with an id that is drawn already.
+// The same with an id that is drawn already, and with the hold of AcceptedId, if it has that id.
 void give_drawn_id(job::RowValues &job, std::int64_t id, const catalog::Queue &queue);
 
 }  // namespace hipq::enqueue

@@ -6,6 +6,7 @@
 
 #include "catalog/cache.hpp"
 #include "core/job/validate.hpp"
+#include "core/text/names.hpp"
 #include "job/job_row.hpp"
 #include "job/own_checks.hpp"
 #include "job/plain_table.hpp"
@@ -17,6 +18,7 @@
 extern "C" {
 #include "access/tableam.h"
 #include "storage/lmgr.h"
+#include "utils/rel.h"
 }
 
 namespace hipq::enqueue {
@@ -307,9 +309,42 @@ Oid NewRows::leaf() const
     return RelationGetRelid(leaf_->leaf);
 }
 
+namespace {
+
+// Raises the error of the index over keys with the columns alone: its last column is an expression.
+void refuse_key(const pg::Error &refusal, Relation table, Relation leaf, const job::RowValues &job)
+{
+    const std::string index = core::key_index_name(RelationGetRelationName(table));
+    if (refusal.message().find(index) == std::string::npos)
+        return;
+    std::string columns = "job_type, job_key";
+    std::string values(job.as_text(Column::job_type));
+    values.append(", ").append(job.as_text(Column::job_key));
+    if (refusal.detail().value_or("").find("shard_key") != std::string::npos) {
+        columns.append(", shard_key");
+        values.append(", ").append(job.as_text(Column::shard_key));
+    }
+    HIPQ_RAISE(errcode(ERRCODE_UNIQUE_VIOLATION), errmsg("%s", refusal.message().c_str()),
+               errdetail("Key (%s)=(%s) already exists.", columns.c_str(), values.c_str()),
+               errtableconstraint(leaf, index.c_str()));
+}
+
+}  // namespace
+
 void NewRows::insert_or_raise(const job::RowValues &job)
 {
-    pg::call([&] { leaf_->insert_or_raise(job); });
+    std::optional<pg::Error> refusal;
+    try {
+        pg::call([&] { leaf_->insert_or_raise(job); });
+    } catch (const pg::Error &error) {
+        if (error.sqlerrcode() != ERRCODE_UNIQUE_VIOLATION)
+            throw;
+        refusal = error;
+    }
+    if (!refusal.has_value())
+        return;
+    refuse_key(*refusal, leaf_->table, leaf_->leaf, job);
+    throw *refusal;  // NOLINT(cert-err60-cpp): as it came
 }
 
 void NewRows::close()

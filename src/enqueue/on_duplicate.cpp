@@ -14,12 +14,12 @@
 #include "core/job/validate.hpp"
 #include "enqueue/direct.hpp"
 #include "job/current_job.hpp"
+#include "job/dependency_rows.hpp"
 #include "job/live_rows.hpp"
-#include "job/successor_rows.hpp"
 #include "pg/demand.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
-#include "shared/wakeup/commit.hpp"
+#include "shared/wakeup/watched_jobs.hpp"
 
 namespace hipq::enqueue {
 
@@ -32,19 +32,28 @@ struct Holder {
 };
 
 // The seemingly redundant condition makes the index over keys usable in any plan.
+#define HIPQ_HAS_KEY                                                                               \
+    "job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE'"                             \
+    "{+ AND job.shard_key COLLATE \"C\" = $3+}"
+
 constexpr const char *holder_state_sql = R"(
     SELECT job.id, job.state::text, job.scheduled_run_time
     FROM {live} AS job
-    WHERE job.job_type = $1 AND job.job_key = $2 AND job.job_key <> 'NONE'{+ AND job.shard_key COLLATE "C" = $3+})";
+    WHERE {holder job} AND )" HIPQ_HAS_KEY;
+
+constexpr const char *follower_sql =
+    "SELECT job.id FROM {live} AS job WHERE job.waits_for = 'key' AND " HIPQ_HAS_KEY;
 
 #define HIPQ_CHOSEN_WAITING                                                                        \
     "FROM (SELECT waiting.id FROM {live} AS waiting WHERE waiting.id = $1 AND waiting.state IN "   \
     "('initial', 'retry') "                                                                        \
     "FOR UPDATE SKIP LOCKED) AS chosen WHERE job.id = chosen.id"
 
+// $11: keep time and priority unless they are given
 constexpr const char *replace_sql = R"(
     UPDATE {live} AS job
-    SET job_data = coalesce($2, '{}'), scheduled_run_time = coalesce($3, now()), priority = $4,
+    SET job_data = coalesce($2, '{}'), priority = coalesce($4, job.priority),
+        scheduled_run_time = coalesce($3, CASE WHEN $11 THEN job.scheduled_run_time ELSE now() END),
         timeout = coalesce($5, job.timeout), throttle_factor = coalesce($6, job.throttle_factor),
         time_windows = coalesce($7, job.time_windows), max_retries = coalesce($8, job.max_retries),
         expires_time = coalesce($9, job.expires_time), throttle_key = coalesce($10, job.throttle_key)
@@ -90,13 +99,21 @@ std::int16_t priority_of(const Newcomer &newcomer)
     return static_cast<std::int16_t>(type == nullptr ? 0 : type->default_priority);
 }
 
-pg::Rows replace(const Newcomer &newcomer, std::int64_t id)
+pg::Rows replace(const Newcomer &newcomer, std::int64_t id, OnDuplicate on_duplicate)
 {
     const JobOptions &options = newcomer.options;
+    const bool keeps = on_duplicate == OnDuplicate::after;
     return catalog::statement_for(newcomer.queue, replace_sql)
-        .run(id, newcomer.data, options.scheduled_run_time, priority_of(newcomer), options.timeout,
+        .run(id, newcomer.data, options.scheduled_run_time,
+             keeps ? options.priority : std::optional(priority_of(newcomer)), options.timeout,
              options.throttle_factor, options.time_windows, options.max_retries,
-             options.expires_time, options.throttle_key);
+             options.expires_time, options.throttle_key, keeps);
+}
+
+// Whether the job takes over all values of the newcomer.
+bool gives_all_values(OnDuplicate on_duplicate)
+{
+    return on_duplicate == OnDuplicate::replace || on_duplicate == OnDuplicate::after;
 }
 
 void replace_queue_ttl(const Newcomer &newcomer, std::int64_t id)
@@ -110,8 +127,8 @@ void replace_queue_ttl(const Newcomer &newcomer, std::int64_t id)
 // Runs as a user's UPDATE, so that the guard trigger applies the rules for new values.
 pg::Rows update(const Newcomer &newcomer, std::int64_t id, OnDuplicate on_duplicate)
 {
-    if (on_duplicate == OnDuplicate::replace)
-        return replace(newcomer, id);
+    if (gives_all_values(on_duplicate))
+        return replace(newcomer, id, on_duplicate);
     if (on_duplicate == OnDuplicate::merge)
         return catalog::statement_for(newcomer.queue, merge_sql).run(id, newcomer.data);
     return catalog::statement_for(newcomer.queue, debounce_sql).run(id, due_of(newcomer.options));
@@ -119,19 +136,9 @@ pg::Rows update(const Newcomer &newcomer, std::int64_t id, OnDuplicate on_duplic
 
 EnqueueAction action_of(OnDuplicate on_duplicate)
 {
-    switch (on_duplicate) {
-    case OnDuplicate::replace:
+    if (gives_all_values(on_duplicate))
         return EnqueueAction::replaced;
-    case OnDuplicate::merge:
-        return EnqueueAction::merged;
-    case OnDuplicate::debounce:
-        return EnqueueAction::debounced;
-    case OnDuplicate::error:
-    case OnDuplicate::return_holder:
-    case OnDuplicate::after:
-        break;
-    }
-    return EnqueueAction::returned;
+    return on_duplicate == OnDuplicate::merge ? EnqueueAction::merged : EnqueueAction::debounced;
 }
 
 [[noreturn]] void refuse_running(const Newcomer &newcomer, const Holder &holder)
@@ -160,62 +167,105 @@ void wait_for_change(const catalog::Queue &queue, std::int64_t id)
     pg::call([] { ::pg_usleep(1'000); });  // a user has dropped the table's primary key
 }
 
-// A running job has one successor. Nothing: the job has ended in the meantime, or another process
-// was faster.
-std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
+// Changes a waiting job, or a follower. Nothing: another transaction has its row.
+std::optional<Enqueued> change(const Newcomer &newcomer, std::int64_t id, OnDuplicate on_duplicate)
 {
-    if (const auto id = job::successor_of_key(newcomer.queue, newcomer.unique_key()))
-        return Enqueued{*id, EnqueueAction::returned};
-    const auto id = add_successor(newcomer);
-    if (!id.has_value())
+    const bool changed =
+        pg::as_extension_owner([&] { return update(newcomer, id, on_duplicate).processed() == 1; });
+    if (!changed) {
+        wait_for_change(newcomer.queue, id);
         return std::nullopt;
-    // While this transaction waited for the row of an earlier successor, that successor may have
-    // become the job with the key. Then this one is not needed: the caller looks again.
-    const auto present = find_holder(newcomer);
-    if (present.has_value() && present->id == holder.id && present->runs) {
-        wakeup::note_look();
-        return Enqueued{*id, EnqueueAction::after};
     }
-    job::remove_successor(*id);
-    return std::nullopt;
+    if (gives_all_values(on_duplicate) && newcomer.options.queue_ttl.has_value())
+        replace_queue_ttl(newcomer, id);
+    return Enqueued{id, action_of(on_duplicate)};
 }
 
-// Does what can be done with the present holder; nothing: the caller must look again.
+bool follows(OnDuplicate on_duplicate)
+{
+    return on_duplicate == OnDuplicate::after || on_duplicate == OnDuplicate::after_first;
+}
+
+std::optional<std::int64_t> find_follower(const Newcomer &newcomer)
+{
+    if (!newcomer.queue.has_waits)
+        return std::nullopt;
+    const pg::Rows rows = pg::as_extension_owner([&] {
+        return catalog::statement_for(newcomer.queue, follower_sql)
+            .run(newcomer.options.type, newcomer.key, newcomer.scope);
+    });
+    return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
+}
+
+// Makes the newcomer the follower of a running job, which has none. Nothing: the job has ended in
+// the meantime, or another process was faster.
+std::optional<Enqueued> follow(const Newcomer &newcomer, const Holder &holder)
+{
+    JobOptions held = newcomer.options;
+    held.waits_for = core::WaitsFor::key;
+    const auto id = insert_one(newcomer.queue, held, newcomer.data, newcomer.key);
+    if (!id.has_value())
+        return std::nullopt;
+    job::follow(newcomer.queue, *id, holder.id);
+    wakeup::watch_older_job(holder.id);
+    return Enqueued{*id, EnqueueAction::after};
+}
+
+// Does what can be done with the present holder; nothing: the caller must look again. The follower
+// of a holder that waits for its retry runs last, so the newest data are for the follower.
 std::optional<Enqueued> meet(const Newcomer &newcomer, const Holder &holder,
                              OnDuplicate on_duplicate)
 {
-    if (on_duplicate == OnDuplicate::after)
-        return holder.runs ? follow(newcomer, holder)
-                           : Enqueued{holder.id, EnqueueAction::returned};
+    if (follows(on_duplicate)) {
+        if (const auto id = find_follower(newcomer))
+            return on_duplicate == OnDuplicate::after ? change(newcomer, *id, on_duplicate)
+                                                      : Enqueued{*id, EnqueueAction::returned};
+        if (holder.runs)
+            return follow(newcomer, holder);
+    }
     if (holder.runs)
         refuse_running(newcomer, holder);
-    if (on_duplicate == OnDuplicate::debounce && due_of(newcomer.options) <= holder.due)
-        return Enqueued{holder.id, EnqueueAction::returned};
-    const bool changed = pg::as_extension_owner(
-        [&] { return update(newcomer, holder.id, on_duplicate).processed() == 1; });
-    if (changed && on_duplicate == OnDuplicate::replace && newcomer.options.queue_ttl.has_value())
-        replace_queue_ttl(newcomer, holder.id);
-    if (changed)
-        return Enqueued{holder.id, action_of(on_duplicate)};
-    wait_for_change(newcomer.queue, holder.id);
-    return std::nullopt;
+    const bool stays =
+        on_duplicate == OnDuplicate::after_first ||
+        (on_duplicate == OnDuplicate::debounce && due_of(newcomer.options) <= holder.due);
+    return stays ? Enqueued{holder.id, EnqueueAction::returned}
+                 : change(newcomer, holder.id, on_duplicate);
 }
 
 }  // namespace
 
+std::optional<OnDuplicate> parse_on_duplicate(std::string_view text)
+{
+    constexpr std::array<std::string_view, 7> names{"error",    "return", "replace",    "merge",
+                                                    "debounce", "after",  "after_first"};
+    const auto found = std::find(names.begin(), names.end(), text);
+    return found == names.end() ? std::nullopt
+                                : std::optional(static_cast<OnDuplicate>(found - names.begin()));
+}
+
+std::string_view name(EnqueueAction action)
+{
+    constexpr std::array<std::string_view, 7> names{"inserted",  "returned", "replaced", "merged",
+                                                    "debounced", "after",    "sent"};
+    return names[static_cast<std::size_t>(action)];
+}
+
+// A follower whose turn has come, but which the scheduler has not released yet, stands for the
+// holder: a newer job must not overtake it.
 std::optional<Enqueued> apply_on_duplicate(const Newcomer &newcomer, OnDuplicate on_duplicate)
 {
     for (;;) {
         pg::call([] { CHECK_FOR_INTERRUPTS(); });
-        const auto holder = find_holder(newcomer);
-        if (!holder.has_value()) {
-            if (!make_successor_a_job(newcomer.queue, newcomer.unique_key()))
-                return std::nullopt;
-        } else if (job::is_current_job(holder->id) && on_duplicate != OnDuplicate::after) {
+        auto holder = find_holder(newcomer);
+        if (!holder.has_value())
+            if (const auto follower = find_follower(newcomer))
+                holder = Holder{*follower, false, pg::Time{0}};
+        if (!holder.has_value())
             return std::nullopt;
-        } else if (const auto met = meet(newcomer, *holder, on_duplicate)) {
+        if (job::is_current_job(holder->id) && !follows(on_duplicate))
+            return std::nullopt;
+        if (const auto met = meet(newcomer, *holder, on_duplicate))
             return met;
-        }
     }
 }
 

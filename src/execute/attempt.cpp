@@ -6,6 +6,7 @@
 #include "catalog/queue_statements.hpp"
 #include "claim/claim.hpp"
 #include "execute/attempt_log.hpp"
+#include "flow/flow.hpp"
 #include "job/claimed_job.hpp"
 #include "job/current_job.hpp"
 #include "job/finish.hpp"
@@ -13,7 +14,7 @@
 #include "job/two_phase.hpp"
 #include "pg/clock.hpp"
 #include "pg/demand.hpp"
-#include "pg/failure_codes.hpp"
+#include "pg/error_codes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 #include "shared/workers/jobs.hpp"
@@ -132,6 +133,7 @@ void conclude(const Queue &queue, std::span<const ClaimedJob> jobs,
     switch (requested.end) {
     case job::HandlerEnd::finished:
         job::finish_succeeded(queue, jobs, results, pg::now());
+        flow::release_after(queue, jobs, pg::now());
         break;
     case job::HandlerEnd::snoozed:
         retry::resolve_snoozed(queue, jobs.front(), requested.delay, pg::now());

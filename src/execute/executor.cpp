@@ -146,6 +146,7 @@ void run_executor()
             process::wait_for_work(std::min(idle_end - now.value, until_next_due(executor)));
     }
     HIPQ_POINT("executor-leaves");
+    executors::hand_look_on();
     executors::begin_leaving();
     // Run what came between the last look and begin_leaving(); there may be more. An executor that
     // leaves to make room for others begins no further job, which may take for ever.

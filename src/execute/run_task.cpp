@@ -17,6 +17,7 @@
 #include "pg/point.hpp"
 #include "pg/transaction.hpp"
 #include "process/process.hpp"
+#include "shared/executors/own_executor.hpp"
 #include "shared/executors/stop_control.hpp"
 #include "shared/lanes/run_time_table.hpp"
 
@@ -116,7 +117,9 @@ std::optional<Failure> call(const Executor &executor, const Task &task, StopCont
     conclude(*task.queue, task.jobs, results);
     HIPQ_POINT("after-finish");
     choose_durability(*task.queue);
+    executors::note_next_look(executor.prefetched.is_empty());
     pg::commit_transaction();
+    executors::note_next_look(false);
     return std::nullopt;
 }
 

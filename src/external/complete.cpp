@@ -2,6 +2,7 @@
 // running.
 #include "catalog/cache.hpp"
 #include "external/held_attempt.hpp"
+#include "flow/flow.hpp"
 #include "job/claimed_job.hpp"
 #include "job/finish.hpp"
 #include "pg/clock.hpp"
@@ -23,9 +24,17 @@ pg::RawValue checked_result(pg::RawValue result)
     return {JSONBOID, pg::call([&] { return PointerGetDatum(PG_DETOAST_DATUM(result.value)); })};
 }
 
+void finish(const Queue &queue, std::span<const job::ClaimedJob> jobs,
+            std::span<const pg::RawValue> results)
+{
+    const pg::Time now = pg::now();
+    job::finish_succeeded(queue, jobs, results, now);
+    flow::release_after(queue, jobs, now);
+}
+
 std::int64_t complete(const HeldAttempt &attempt, pg::RawValue result)
 {
-    job::finish_succeeded(*attempt.queue, {&attempt.job, 1}, {&result, 1}, pg::now());
+    finish(*attempt.queue, {&attempt.job, 1}, {&result, 1});
     return attempt.job.id;
 }
 
@@ -75,7 +84,7 @@ std::vector<std::int64_t> complete_many(const pg::Arguments &arguments)
         batch.jobs.push_back(std::move(attempt.job));
     }
     for (const auto &[queue, batch] : batches)
-        job::finish_succeeded(*queue, batch.jobs, batch.results, pg::now());
+        finish(*queue, batch.jobs, batch.results);
     return ids;
 }
 

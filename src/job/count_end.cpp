@@ -77,7 +77,7 @@ Ending ending_of(core::Reason reason, const core::Decision &decision)
 {
     if (decision.retry)
         return decision.charged ? Ending::retried : Ending::put_back;
-    if (reason == core::Reason::cancelled)
+    if (reason == core::Reason::cancelled || reason == core::Reason::skipped)
         return Ending::cancelled;
     return reason == core::Reason::expired ? Ending::expired : Ending::failed;
 }

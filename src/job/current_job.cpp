@@ -119,6 +119,15 @@ bool runs_jobs()
     return current != nullptr && !current->empty();
 }
 
+std::vector<std::int64_t> current_jobs()
+{
+    std::vector<std::int64_t> ids;
+    if (current != nullptr)
+        for (const CurrentJob &job : *current)
+            ids.push_back(job.id);
+    return ids;
+}
+
 const CurrentJob &require_current_job(const Refusal &refusal)
 {
     if (!runs_jobs())
@@ -189,7 +198,7 @@ bool is_running_in(int queue_id, std::int64_t id)
 
 void make_capacity_for_successor(const catalog::Queue &queue, const RowValues &row)
 {
-    const CurrentJob *job = find_current(queue, row);
+    const CurrentJob *job = row.null(core::Column::waits_for) ? find_current(queue, row) : nullptr;
     if (job == nullptr)
         return;
     if (job->may_commit)

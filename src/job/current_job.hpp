@@ -28,6 +28,7 @@ struct CurrentJob {
 void set_current_jobs(std::vector<CurrentJob> jobs);
 
 bool runs_jobs();
+std::vector<std::int64_t> current_jobs();
 bool is_current_job(std::int64_t id);
 std::optional<int> current_queue();  // the queue of these jobs
 
@@ -71,8 +72,8 @@ RequestedEnd requested_end();
 // A new job with the type and key of the running job (and with its shard key, where keys are unique
 // per shard key) is its successor: this function deletes the running row in the same transaction,
 // and the finish then writes the final copy only. If the handler fails, both are undone. Called
-// before a whole row is inserted; does nothing for other rows. Raises 0A000 in a procedure, which
-// may commit before it ends.
+// before a whole row is inserted; does nothing for other rows, and for held ones. Raises 0A000 in a
+// procedure, which may commit before it ends.
 void make_capacity_for_successor(const catalog::Queue &queue, const RowValues &row);
 
 }  // namespace hipq::job

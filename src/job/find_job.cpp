@@ -17,7 +17,6 @@
 #include "job/aimed_jobs.hpp"
 #include "job/current_job.hpp"
 #include "job/id_index.hpp"
-#include "job/successor_rows.hpp"
 #include "pg/known_table.hpp"
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
@@ -34,7 +33,7 @@ namespace {
     "SELECT job.state::text, job.job_type, job.job_key, job.scheduled_run_time, "                  \
     "job.expires_time, job.time_windows::text, "                                                   \
     "job.throttle_key, (job.throttle_factor * 1000)::bigint, job.priority::integer, job.state = "  \
-    "'initial' AND " HIPQ_IS_AIMED " "
+    "'initial' AND " HIPQ_IS_AIMED ", {waits_for of job} "
 constexpr const char *find_unfinished_sql =
     HIPQ_FOUND_COLUMNS "FROM {live} AS job WHERE job.id = $1";
 constexpr const char *find_sql = HIPQ_FOUND_COLUMNS "FROM {table} AS job WHERE job.id = $1";
@@ -59,36 +58,24 @@ constexpr int longest_wait = 400;
 
 using Queues = std::vector<const catalog::Queue *>;
 
-std::optional<FoundJob> find_among_successors(const catalog::Catalogue &catalogue, std::int64_t id,
-                                              const catalog::Queue *named)
-{
-    const auto found = find_successor(id);
-    const catalog::Queue *queue = found.has_value() ? catalogue.find(found->queue_id) : nullptr;
-    if (queue == nullptr || (named != nullptr && named->id != queue->id))
-        return std::nullopt;
-    return FoundJob{queue,
-                    id,
-                    core::JobState::initial,
-                    found->type,
-                    found->key,
-                    found->due,
-                    found->expires,
-                    found->time_windows,
-                    found->throttle_key,
-                    found->weight,
-                    found->priority,
-                    false,
-                    true};
-}
-
 FoundJob found_in(const catalog::Queue &queue, std::int64_t id, const pg::Row &row)
 {
     core::JobState state = core::parse_job_state(row.text(0)).value();
     if (core::is_waiting(state) && is_running(id))
         state = core::JobState::running;
-    return FoundJob{
-        &queue,      id,          state,       row.text(1),    row.text(2),      row.time(3),
-        row.time(4), row.text(5), row.text(6), row.integer(7), row.integer32(8), row.boolean(9)};
+    return FoundJob{&queue,
+                    id,
+                    state,
+                    row.text(1),
+                    row.text(2),
+                    row.time(3),
+                    row.time(4),
+                    row.text(5),
+                    row.text(6),
+                    row.integer(7),
+                    row.integer32(8),
+                    row.boolean(9),
+                    core::parse_waits_for(row.text(10))};
 }
 
 // A search: a statement, and the table that it reads.
@@ -207,8 +194,6 @@ std::optional<FoundJob> find_job(const catalog::Catalogue &catalogue, std::int64
     auto found = look_into(with_live_leaf, unfinished, id, first_wait);
     if (!found.has_value())
         found = look_into(queues, anywhere, id, first_wait);
-    if (!found.has_value())
-        found = find_among_successors(catalogue, id, named);
     if (!found.has_value() && !queues.empty())
         found = look_into(queues, anywhere, id,
                           std::max(first_wait, longest_wait / static_cast<int>(queues.size())));

@@ -3,6 +3,7 @@
 
 #include "catalog/cache.hpp"
 #include "catalog/rights.hpp"
+#include "core/flow/waits.hpp"
 #include "core/job/state.hpp"
 
 namespace hipq::job {
@@ -19,9 +20,8 @@ struct FoundJob {
     std::string throttle_key;
     core::Weight weight;  // its throttle_factor
     int priority;
-    bool is_aimed = false;  // for one external worker
-    // A successor that still waits for the job that holds its key.
-    bool follows = false;
+    bool is_aimed = false;                      // for one external worker
+    std::optional<core::WaitsFor> waits_for{};  // the job is held
 };
 
 // The job, in the queue named or in any queue that the caller has a right on. Nothing if there is

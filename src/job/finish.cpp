@@ -12,7 +12,6 @@
 #include "job/job_row.hpp"
 #include "job/live_rows.hpp"
 #include "job/set_aside.hpp"
-#include "job/successor_rows.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/point.hpp"
@@ -106,8 +105,8 @@ std::optional<std::int32_t> executor_of(const ClaimedJob &job, const Failure &fa
     if (failure.executor_pid.has_value())
         return failure.executor_pid;
     const Reason reason = failure.reason;
-    const bool ran_elsewhere = reason == Reason::cancelled || reason == Reason::expired ||
-                               reason == Reason::worker_lost || reason == Reason::server_restart;
+    const bool ran_elsewhere = core::is_unwanted(reason) || reason == Reason::worker_lost ||
+                               reason == Reason::server_restart;
     return ran_elsewhere ? std::nullopt : std::optional<std::int32_t>(MyProcPid);
 }
 
@@ -226,11 +225,22 @@ void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs
     });
 }
 
-// A cancelled or expired job leaves no dead letter: it was not wanted any more.
+// A job that was not wanted any more leaves no dead letter. Nor does one that could not start: the
+// dead letter of the job before it stands for both.
 bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason)
 {
-    return queue.dead_letter_enabled && reason != core::Reason::cancelled &&
-           reason != core::Reason::expired;
+    return queue.dead_letter_enabled && !core::is_unwanted(reason);
+}
+
+// The result of a job that did not start because of another one.
+pg::RawValue result_of(const Failure &failure)
+{
+    if (!failure.cause.has_value())
+        return json_null();
+    const std::string json = "{\"cause\": " + std::to_string(*failure.cause) + "}";
+    return {JSONBOID, pg::call([&] {
+                return DirectFunctionCall1(::jsonb_in, CStringGetDatum(json.c_str()));
+            })};
 }
 
 bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
@@ -240,7 +250,7 @@ bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Fai
         return false;
     const std::string reason = name_of(failure.reason);
     insert_final(queue, job, failure.error, reason, json_null(), now);
-    wakeup::note_end(job.id);
+    wakeup::note_end(job.id, wakeup::End::failure);
     if (leaves_dead_letter(queue, failure.reason))
         add_dead_letter(queue, job, failure, now);
     return true;
@@ -288,7 +298,7 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
                       std::span<const pg::RawValue> results, pg::Time now)
 {
     for (const ClaimedJob &job : jobs) {
-        wakeup::note_end(job.id);
+        wakeup::note_end(job.id, wakeup::End::success);
         leave_worker(job, workers::Leaving::succeeded, now);
         if (job.worker_id.has_value())
             lanes::note_run_time(queue.id, queue.owner, job.type,
@@ -360,13 +370,11 @@ bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure 
         std::optional<ClaimedJob> job =
             first_claimed_job(catalog::statement_for(queue, remove_waiting_sql).run(id));
         if (!job.has_value())
-            job = take_successor(queue, id);
-        if (!job.has_value())
             return false;
-        wakeup::note_end(id);
+        wakeup::note_end(id, wakeup::End::failure);
         workers::note_offer_void(id);
         job->started = now;
-        insert_final(queue, *job, failure.error, name_of(failure.reason), json_null(), now);
+        insert_final(queue, *job, failure.error, name_of(failure.reason), result_of(failure), now);
         record_attempt(queue, *job, failure, now);
         count_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason),
                         now);

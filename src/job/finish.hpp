@@ -34,6 +34,8 @@ struct Failure {
     std::optional<std::int32_t> executor_pid{};  // the process that ran it, if not this one
     // The delay of the retry that the attempt requested, in microseconds.
     std::optional<std::int64_t> retry_after{};
+    // The job because of which this one did not start: predecessor_failed, skipped.
+    std::optional<std::int64_t> cause{};
 };
 
 // running -> final with success, for the jobs of one handler call. `results` are jsonb, one per

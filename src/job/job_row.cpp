@@ -102,6 +102,8 @@ ColumnMap read_column_map(const TupleDesc descriptor, Oid relation)
     // This accesses system catalogues, which may invalidate the descriptor.
     for (std::size_t i = 0; i < core::column_count; ++i) {
         const core::ColumnDefinition &column = core::job_columns[i];
+        if (map[i] == 0 && core::is_new(static_cast<core::Column>(i)))
+            continue;
         if (map[i] == 0)
             pg::raise_missing_column(relation, std::string(column.name));
         require_type(relation, column.name, types[i], type_oid(column.type));
@@ -220,6 +222,12 @@ bool is_unreadable(TupleTableSlot *slot, const ColumnMap &map)
     if (is_copied)
         ::heap_freetuple(tuple);
     return result;
+}
+
+bool is_held(TupleTableSlot *slot, const ColumnMap &map)
+{
+    const AttrNumber waits_for = map[static_cast<std::size_t>(core::Column::waits_for)];
+    return waits_for != InvalidAttrNumber && !::slot_attisnull(slot, waits_for);
 }
 
 core::JobState RowValues::state() const
@@ -365,7 +373,7 @@ void make_failed(RowValues &values, std::string_view error, std::string_view rea
 
 bool is_due(const RowValues &values, pg::Time now)
 {
-    return core::is_waiting(values.state()) &&
+    return core::is_waiting(values.state()) && values.null(core::Column::waits_for) &&
            values.as_int64(core::Column::scheduled_run_time) <= now.value &&
            values.as_int64(core::Column::expires_time) > now.value;
 }

@@ -9,7 +9,8 @@
 
 namespace hipq::job {
 
-// The attribute numbers of a job's columns in one relation; 0: the relation lacks a new column.
+// The attribute numbers of a job's columns in one relation; 0: the relation lacks a new column
+// (core::is_new), whose values are NULL.
 // This is a copy, because any catalogue access may bring an invalidation that empties the cache.
 // Call again for each row.
 using ColumnMap = std::array<AttrNumber, core::column_count>;
@@ -19,6 +20,9 @@ ColumnMap column_map(Relation relation);
 // for damaged files, an older release, or a superuser's direct change. Such a row is not a job that
 // can run. Call inside pg::call() only.
 bool is_unreadable(TupleTableSlot *slot, const ColumnMap &map);
+
+// Whether the job of a row waits for other jobs. Call inside pg::call() only.
+bool is_held(TupleTableSlot *slot, const ColumnMap &map);
 
 // The text of a value. It points into the value, or into the current memory context if the value
 // had to be detoasted. Raises an error if detoasting fails.
@@ -104,7 +108,7 @@ void make_running(RowValues &values, int attempt, pg::Time started, pg::Time dea
 void make_failed(RowValues &values, std::string_view error, std::string_view reason,
                  std::optional<std::int64_t> retry_after, pg::Time now);
 
-// Whether its job waits, its time has come, and it has not expired.
+// Whether its job waits for its time alone, which has come, and it has not expired.
 bool is_due(const RowValues &values, pg::Time now);
 
 // The columns in which two rows of one relation differ.

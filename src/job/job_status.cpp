@@ -1,4 +1,4 @@
-// Determines the status of a job from its row, or from that of a successor.
+// Determines the status of a job from its row.
 #include "job/job_status.hpp"
 
 #include "catalog/queue_statements.hpp"
@@ -22,11 +22,6 @@ constexpr const char *find_job_sql = R"(
     FROM {table} AS job
     WHERE job.id = $1)";
 
-constinit pg::Statement find_successor(R"(
-    SELECT successor.xmin::text
-    FROM hipq.successor AS successor
-    WHERE successor.job_id = $1 AND successor.queue_id = $2)");
-
 bool is_own(const std::string &transaction)
 {
     const auto id = static_cast<TransactionId>(std::stoul(transaction));
@@ -37,16 +32,7 @@ std::string outcome_of_end(const std::string &error, const std::string &reason)
 {
     if (error == core::none_text)
         return "succeeded";
-    return reason == "cancelled" || reason == "expired" ? reason : "failed";
-}
-
-std::optional<JobStatus> job_status_of_successor(const catalog::Queue &queue, std::int64_t id)
-{
-    const pg::Rows rows = pg::as_extension_owner([&] { return find_successor.run(id, queue.id); });
-    if (rows.empty())
-        return std::nullopt;
-    return JobStatus{
-        false, "waiting", {JSONBOID, Datum{0}, true}, "NONE", is_own(rows.front().text(0))};
+    return reason == "cancelled" || reason == "expired" || reason == "skipped" ? reason : "failed";
 }
 
 }  // namespace
@@ -56,7 +42,7 @@ std::optional<JobStatus> job_status_of(const catalog::Queue &queue, std::int64_t
     const pg::Rows rows =
         pg::as_extension_owner([&] { return catalog::statement_for(queue, find_job_sql).run(id); });
     if (rows.empty())
-        return job_status_of_successor(queue, id);
+        return std::nullopt;
     const pg::Row row = rows.front();
     const std::string error = row.text(1);
     const core::JobState state = core::parse_job_state(row.text(0)).value();

@@ -432,6 +432,11 @@ bool LiveRows::is_there(std::int64_t id)
     return pg::call([&] { return table_->find_by_key(id); });
 }
 
+Oid LiveRows::leaf() const
+{
+    return RelationGetRelid(table_->live);
+}
+
 void LiveRows::close()
 {
     pg::call([&] {

@@ -45,6 +45,7 @@ public:
     // Whether there is a row with that id now.
     bool is_there(std::int64_t id);
 
+    Oid leaf() const;
     void close();
 
 private:

@@ -25,12 +25,9 @@ constinit pg::Statement update_queue("UPDATE hipq.made_by_handler AS made SET qu
 constinit pg::Statement
     select_queues_with_made_jobs("SELECT DISTINCT made.queue_id FROM hipq.made_by_handler AS made");
 
-// A successor is not in the queue's table yet.
 constexpr const char *delete_finished_sql = R"(
     DELETE FROM hipq.made_by_handler AS made
-    WHERE made.queue_id = $1
-      AND NOT EXISTS (SELECT FROM {live} AS job WHERE job.id = made.job_id)
-      AND NOT EXISTS (SELECT FROM hipq.successor AS successor WHERE successor.job_id = made.job_id))";
+    WHERE made.queue_id = $1 AND NOT EXISTS (SELECT FROM {live} AS job WHERE job.id = made.job_id))";
 
 constinit MadeJobs *present = nullptr;
 

@@ -7,8 +7,8 @@
 
 namespace hipq::job {
 
-// Notes that the row, as it is written now, makes a job claimable. All notifications of processes
-// that look for work go through here.
+// Notes that the row, as it is written now, makes a job claimable. A held job (waits_for) only
+// expires. All notifications of processes that look for work go through here.
 void note_if_waiting(Oid leaf, const RowValues &job, const catalog::Queue &queue);
 // The part that chooses which process to notify: the executors of the queue owner, or the
 // scheduler, which finds an external worker.

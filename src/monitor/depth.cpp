@@ -83,7 +83,7 @@ void Reading::look_at(TupleTableSlot *slot)
     if (due > now || due >= oldest_due)
         return;
     const Oid state = DatumGetObjectId(value(slot, Column::state));
-    if (std::ranges::find(waiting, state) != waiting.end() &&
+    if (std::ranges::find(waiting, state) != waiting.end() && !job::is_held(slot, map) &&
         DatumGetTimestampTz(value(slot, Column::expires_time)) > now &&
         !std::ranges::binary_search(running, DatumGetInt64(value(slot, Column::id))))
         oldest_due = due;

@@ -11,6 +11,7 @@
 #include "claim/conditions.hpp"
 #include "core/job/validate.hpp"
 #include "job/aimed_jobs.hpp"
+#include "job/dependency_rows.hpp"
 #include "job/find_job.hpp"
 #include "job/set_aside.hpp"
 #include "pg/clock.hpp"
@@ -38,7 +39,7 @@ constexpr const char *count_before_sql = R"(
     FROM (
         SELECT
         FROM {live} AS job
-        WHERE job.id <> ALL ($10) AND job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
+        WHERE {free job} AND job.id <> ALL ($10) AND job.job_type = $1 AND job.priority = $2::smallint AND (job.scheduled_run_time, job.id) >= ($3, $4)
           AND (job.scheduled_run_time, job.id) < ($6, $7) AND job.state IN ('initial', 'retry') AND job.expires_time > $8
           AND NOT )" HIPQ_IS_AIMED R"(
         UNION ALL
@@ -137,6 +138,22 @@ std::optional<claim::Condition> set_aside_condition(const job::FoundJob &job)
     return claim::Condition{Finding::job_is_set_aside, *error};
 }
 
+claim::Condition wait_condition(const job::FoundJob &job)
+{
+    const auto catalogue = catalog::catalogue();
+    std::vector<std::int64_t> unfinished = job::unfinished_before(*catalogue, *job.queue, job.id);
+    if (unfinished.empty())
+        return Finding::waits_for_look;
+    if (job.waits_for == core::WaitsFor::key)
+        return {Finding::waits_for_key, claim::FollowerFacts{unfinished.front()}};
+    const std::vector<job::WaitState> states =
+        job::wait_states(*catalogue, *job.queue, {&job.id, 1});
+    if (states.empty())
+        return Finding::waits_for_look;
+    return {Finding::waits_for_jobs, claim::WaitFacts{std::move(unfinished), states.front().policy,
+                                                      states.front().on_failure}};
+}
+
 claim::Condition condition_of_workers(const job::FoundJob &job, pg::Time now)
 {
     if (auto offered = claim::offer_condition(job.id, now))
@@ -162,7 +179,7 @@ std::int64_t count_before(const job::FoundJob &job, pg::Time now)
 claim::Condition lane_condition(const job::FoundJob &job)
 {
     const pg::Time now = pg::now();
-    if (job.follows || job.due > now)
+    if (job.waits_for.has_value() || job.due > now)
         return Finding::enters_lane_when_due;
     if (!memory::is_loaded())
         return Finding::there_is_no_lane;
@@ -191,8 +208,8 @@ std::vector<claim::Condition> conditions_of(const job::FoundJob &job)
         return conditions;
     if (auto condition = set_aside_condition(job))  // too rare to be shown always
         conditions.push_back(std::move(*condition));
-    if (job.follows)
-        conditions.emplace_back(Finding::follows_another);
+    if (job.waits_for.has_value())
+        conditions.push_back(wait_condition(job));
     const pg::Time now = pg::now();
     conditions.push_back(claim::time_condition(waiting, now));
     if (job.time_windows != core::none_text)

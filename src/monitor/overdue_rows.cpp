@@ -33,7 +33,7 @@ constexpr const char *late_kinds_sql = R"(
         SELECT job.id, job.scheduled_run_time, job.time_windows, job.throttle_key, job.throttle_factor,
                job.state = 'initial' AND )" HIPQ_IS_AIMED R"( AS is_aimed
         FROM {live} AS job
-        WHERE job.job_type = $1 AND job.priority = $2::smallint AND job.scheduled_run_time <= $3 AND job.expires_time > $4
+        WHERE {free job} AND job.job_type = $1 AND job.priority = $2::smallint AND job.scheduled_run_time <= $3 AND job.expires_time > $4
           AND job.state IN ('initial', 'retry') AND job.id <> ALL ($5)
           AND NOT EXISTS (
               SELECT FROM hipq.set_aside AS aside WHERE aside.queue_id = job.queue_id AND aside.job_id = job.id AND aside.state = job.state

@@ -34,6 +34,7 @@ constexpr const char *end_sql = R"(
                WHEN job.error = 'NONE' THEN 'it succeeded'
                WHEN job.retry_reason = 'cancelled' THEN 'it was cancelled'
                WHEN job.retry_reason = 'expired' THEN 'it expired'
+               WHEN job.retry_reason = 'skipped' THEN 'it was skipped'
                ELSE 'it failed'
            END, job.update_time, job.attempt,
            CASE WHEN $2 AND job.error <> 'NONE' THEN left(split_part(job.error, E'\n', 1), 200) END

@@ -30,7 +30,7 @@ constexpr const char *filling_kinds_sql = R"(
     kind AS (
         SELECT job.job_type, job.throttle_key, count(*) AS jobs,
                count(*) FILTER (WHERE job.created_time > $2 - interval '1 minute') AS new_jobs,
-               (array_agg(job.id ORDER BY job.scheduled_run_time, job.id) FILTER (WHERE job.state IN ('initial', 'retry') AND job.id <> ALL ($3)))[1] AS first
+               (array_agg(job.id ORDER BY job.scheduled_run_time, job.id) FILTER (WHERE job.state IN ('initial', 'retry') AND {free job} AND job.id <> ALL ($3)))[1] AS first
         FROM {live} AS job TABLESAMPLE SYSTEM ((SELECT sample.percent FROM sample)) REPEATABLE (0)
         GROUP BY job.job_type, job.throttle_key
     ),

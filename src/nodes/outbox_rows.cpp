@@ -2,9 +2,9 @@
 #include "nodes/nodes.hpp"
 
 #include "job/job_row.hpp"
-#include "job/json_array.hpp"
 #include "nodes/job_json.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/json_array.hpp"
 
 namespace hipq::nodes {
 
@@ -48,7 +48,7 @@ void OutboxRows::send(int node, OutboxRow &row)
 {
     if (row.jobs.empty())
         return;
-    const pg::RawValue jobs = job::array_of(row.jobs);
+    const pg::RawValue jobs = pg::array_of(row.jobs);
     const pg::RawValue shared = row.first.has_value() && row.jobs.size() > 1
                                     ? shared_json_of(*row.first)
                                     : pg::RawValue{JSONBOID, Datum{0}, true};

@@ -1,10 +1,13 @@
-// SQLSTATEs of hipq's own, for clients to branch on. pg/failure_codes.hpp has those that handlers
-// raise.
+// SQLSTATEs of hipq's own: those that handlers raise, and those that clients branch on.
 #pragma once
 
 #include "pg/postgres.hpp"
 
 namespace hipq::pg {
+
+// By these a handler reports how it failed.
+inline constexpr const char *permanent_failure_sqlstate = "HQ001";
+inline constexpr const char *retriable_failure_sqlstate = "HQ002";
 
 // A report about an attempt comes too late: the attempt is over.
 inline constexpr int errcode_attempt_is_over = MAKE_SQLSTATE('H', 'Q', '0', '0', '3');

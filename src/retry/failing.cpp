@@ -3,7 +3,7 @@
 #include "catalog/checks.hpp"
 #include "job/current_job.hpp"
 #include "pg/arguments.hpp"
-#include "pg/failure_codes.hpp"
+#include "pg/error_codes.hpp"
 
 namespace hipq::retry {
 

@@ -143,8 +143,8 @@ void before_create_database(const CreatedbStmt &statement)
 
 // In the order in which a schedule's run locks them.
 constinit pg::Statement lock_tables("LOCK TABLE hipq.schedule, hipq.job IN ACCESS EXCLUSIVE MODE");
-constinit pg::Statement find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' "
-                                        "UNION ALL SELECT 1 FROM hipq.successor LIMIT 1");
+constinit pg::Statement
+    find_unfinished("SELECT 1 FROM hipq.job AS job WHERE job.state <> 'final' LIMIT 1");
 
 // What the command drops: of its queues, the tables with their indexes, TOAST tables, types,
 // constraints, triggers and defaults of columns.

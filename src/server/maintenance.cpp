@@ -7,6 +7,7 @@
 #include "catalog/queue_lock.hpp"
 #include "catalog/unregistered_types.hpp"
 #include "job/dead_letter_rows.hpp"
+#include "job/dependency_rows.hpp"
 #include "job/made_by_handler.hpp"
 #include "job/set_aside.hpp"
 #include "nodes/nodes.hpp"
@@ -131,8 +132,11 @@ bool maintain_outbox(tables::Patience &patience)
 
 bool maintain_tree(const Queue &queue, tables::Patience &patience)
 {
+    tables::TimeTree tree = tables::final_tree(queue);
+    if (queue.has_waits)
+        tree.before_rows_go = job::keep_outcomes;
     return do_step(Duty::leaves, &queue,
-                   [&] { return tables::maintain_time_tree(tables::final_tree(queue), patience); });
+                   [&] { return tables::maintain_time_tree(tree, patience); });
 }
 
 void prune_surplus_dead_letters(const Queue &queue)

@@ -10,9 +10,9 @@
 #include "catalog/queue_hold.hpp"
 #include "claim/claim.hpp"
 #include "claim/conditions.hpp"
-#include "enqueue/enqueue.hpp"
 #include "execute/execute.hpp"
 #include "external/external.hpp"
+#include "flow/flow.hpp"
 #include "pg/clock.hpp"
 #include "pg/point.hpp"
 #include "pg/time_zone.hpp"
@@ -60,6 +60,7 @@ struct Scheduler {
     recovery::Recovery recovery{};
     recovery::TakingBack taking_back{};
     external::Dispatcher dispatcher{};
+    flow::Waits waits{};
     claim::Audit audit{};
     Vacuums vacuums{};
     Stalls stalls{};
@@ -218,7 +219,7 @@ void look_at_queues(Scheduler &scheduler, Look &look)
         shards::note_catalogue(scheduler.shares, catalogue);
     }
     process::forget_duties(*catalogue);
-    look.again_at(enqueue::enqueue_successors(*catalogue));
+    look.again_at(flow::look_at_waits(scheduler.waits, *catalogue));
     if (scheduler.shares.has_sharded)
         look_at_shards(*catalogue, look);
     look.again_at(external::give_up_waiting(*catalogue));
@@ -302,6 +303,18 @@ void dispatch_if_asked(Scheduler &scheduler)
         databases::look_due(MyDatabaseId, next);
 }
 
+// The same for jobs whose end other jobs wait for.
+void look_at_waits_if_asked(Scheduler &scheduler)
+{
+    if (databases::next_look() <= pg::now() || !databases::was_asked_for_waits())
+        return;
+    process::show_activity("hipq scheduler looks at jobs that wait for others");
+    const pg::Time next = flow::look_at_waits(scheduler.waits, *recovery::read_catalogue());
+    process::show_idle();
+    if (next != pg::infinity)
+        databases::look_due(MyDatabaseId, next);
+}
+
 // Waits until a look is due. While executors have prefetched jobs it watches those in the meantime,
 // in shared memory only; a request during that time may bring the look forward.
 void rest(Scheduler &scheduler)
@@ -316,6 +329,7 @@ void rest(Scheduler &scheduler)
             return;
         }
         dispatch_if_asked(scheduler);
+        look_at_waits_if_asked(scheduler);
         const pg::Time next_shares = shards::keep_shares(scheduler.shares);
         const pg::Time now = pg::now();
         const std::int64_t left = std::min(databases::next_look(), latest).value - now.value;

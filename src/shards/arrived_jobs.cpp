@@ -11,9 +11,9 @@
 #include "core/shards/letters.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/job_row.hpp"
-#include "job/json_array.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/json_array.hpp"
 #include "pg/subtransaction.hpp"
 #include "shards/arrivals.hpp"
 #include "shards/rejects.hpp"
@@ -108,7 +108,7 @@ void note_taken(const Letter &letter, const catalog::Queue &queue,
     const int own_node = queue.shards->own_node;
     if (own_node != core::router_node || letter.sender == own_node || jobs.empty())
         return;
-    const pg::RawValue kept = job::array_of(jobs);
+    const pg::RawValue kept = pg::array_of(jobs);
     pg::as_hipq([&] { insert_taken.run(letter.instance, letter.queue, kept); });
 }
 
@@ -165,7 +165,7 @@ void wait_for_set_up(const std::string &instance)
 
 void take_jobs(const Letter &letter)
 {
-    const std::vector<pg::RawValue> jobs = job::elements_of(letter.jobs);
+    const std::vector<pg::RawValue> jobs = pg::elements_of(letter.jobs);
     if (jobs.empty())
         return forget_resent(letter);
     auto error_of_all = error_of_taking(letter, jobs);

@@ -3,9 +3,11 @@
 // Each step is its own transaction, and does nothing if it has been done: after a failure the call
 // can be repeated. The order keeps every outbox row that is for the shard: first the publication,
 // then the slot that keeps rows, then the subscription that reads them.
+#include "catalog/cache.hpp"
 #include "core/shards/ids.hpp"
 #include "core/text/conninfo.hpp"
 #include "core/text/names.hpp"
+#include "job/dependency_rows.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
@@ -132,6 +134,23 @@ void demand_router(NewShard &shard)
                "Make shards on the router.");
 }
 
+// Jobs that come after others could be on another server than these.
+void demand_no_dependent_jobs(const NewShard &shard)
+{
+    const auto catalogue = catalog::catalogue();
+    for (const auto &[id, queue] : catalogue->queues) {
+        const bool has_some = queue.instance == shard.instance && !queue.is_dropped &&
+                              queue.has_waits && job::has_dependent_jobs(queue);
+        const std::string name = queue.full_name();
+        if (has_some)
+            HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                       errmsg("an instance with jobs that come after others cannot have shards"),
+                       errdetail("Queue \"%s\" has some.", name.c_str()),
+                       errhint("Wait until they have ended, or cancel them: view hipq.jobs_detail "
+                               "shows them with waits_for."));
+    }
+}
+
 void demand_fit_servers(const NewShard &shard)
 {
     if (const auto problem = unfit(true))
@@ -223,8 +242,10 @@ void create_shard(NewShard shard)
     demand_router(shard);
     demand_no_password("conninfo", shard.conninfo);
     demand_no_password("publisher", shard.publisher);
-    if (!is_known(shard))
+    if (!is_known(shard)) {
+        demand_no_dependent_jobs(shard);
         demand_fit_servers(shard);
+    }
     write_down(shard);
     demand_kept_outbox(shard);
     publish(shard.forth(), shard.instance, shard.node);

@@ -4,9 +4,9 @@
 // coming may hold one and commit later. So the scheduler looks at held jobs too.
 #include "shards/incoming_slots.hpp"
 
-#include "job/json_array.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/json_array.hpp"
 #include "process/process.hpp"
 #include "shards/arrived_jobs.hpp"
 #include "shards/older_maps.hpp"
@@ -144,7 +144,7 @@ std::size_t release_some(const std::string &instance, int instance_id, int own_n
     const auto take = [&] {
         if (!letter.has_value())
             return;
-        letter->jobs = job::array_of(jobs);
+        letter->jobs = pg::array_of(jobs);
         take_jobs(*letter);
         jobs.clear();
     };

@@ -87,7 +87,7 @@ constexpr const char *look_sql = R"(
         SELECT job.*
         FROM found
         JOIN {live} AS job ON job.id = found.id
-        WHERE job.state IN ('initial', 'retry')
+        WHERE job.state IN ('initial', 'retry') AND {free job}
         FOR UPDATE OF job SKIP LOCKED
     ),
     )" HIPQ_SEND_CHOSEN R"(
@@ -104,7 +104,7 @@ constexpr const char *send_sql = R"(
         FROM {live} AS job
         JOIN hipq.shard_leaving AS leaving ON leaving.instance_id = $1 AND leaving.slot = )" HIPQ_SLOT_OF(
     "job.id") R"(
-        WHERE job.id = ANY ($5) AND job.state IN ('initial', 'retry')
+        WHERE job.id = ANY ($5) AND job.state IN ('initial', 'retry') AND {free job}
         FOR UPDATE OF job SKIP LOCKED
     ),
     )" HIPQ_SEND_CHOSEN "SELECT count(*) FROM gone";

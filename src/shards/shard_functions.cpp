@@ -5,9 +5,9 @@
 #include "core/shards/ids.hpp"
 #include "core/shards/letters.hpp"
 #include "core/shards/slots.hpp"
-#include "job/json_array.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/json_array.hpp"
 #include "shards/arrived_jobs.hpp"
 #include "shards/receive.hpp"
 #include "shards/remote.hpp"
@@ -94,7 +94,7 @@ std::set<std::int64_t> send_again(const pg::Rows &rejects, const Queue &queue)
     const auto send = [&] {
         if (jobs.empty())
             return;
-        letter->jobs = job::array_of(jobs);
+        letter->jobs = pg::array_of(jobs);
         take_jobs(*letter);
         jobs.clear();
     };

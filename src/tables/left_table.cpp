@@ -54,7 +54,9 @@ constinit pg::Statement select_difference(R"(
     ), needed_index (definition) AS (
         VALUES (format('CREATE UNIQUE INDEX %1$s_pkey ON hipq.%1$s USING btree (id)', $3)),
                (format('CREATE UNIQUE INDEX %s ON hipq.%s USING btree %s WHERE (job_key <> ''NONE''::text)', $5, $3, $6)),
-               (format('CREATE INDEX %1$s_line ON hipq.%1$s USING btree (job_type, priority, scheduled_run_time, id)', $3)),
+               (format('CREATE INDEX %1$s_line ON hipq.%1$s USING btree (job_type, priority, scheduled_run_time, id) '
+                       'WHERE (waits_for IS NULL)', $3)),
+               (format('CREATE INDEX %1$s_held ON hipq.%1$s USING btree (job_type, id) WHERE (waits_for IS NOT NULL)', $3)),
                (format('CREATE INDEX %1$s_expiry ON hipq.%1$s USING btree (expires_time) '
                        'WHERE (expires_time < %2$L::timestamp with time zone)', $3, '9999-01-01 00:00:00+00'::timestamptz))
         UNION ALL

@@ -185,12 +185,22 @@ core::Period part_to_cover(const TimeTree &tree, const Leaf &default_leaf,
 }
 
 // The following functions return whether the step is done.
-bool drop_leaf(const Tree &state, const Leaf &leaf, Patience &patience)
+void before_rows_go(const TimeTree &tree, const std::string &table, std::optional<pg::Time> until)
+{
+    if (tree.before_rows_go)
+        tree.before_rows_go(table, until);
+}
+
+bool drop_leaf(const TimeTree &tree, const Tree &state, const Leaf &leaf, Patience &patience)
 {
     return with_conditional_locks(locks_to_drop_leaf(state, leaf), patience, [&] {
         HIPQ_POINT("before-drop-leaf");
         if (relation_oid(leaf.name) == leaf.oid)
-            pg::as_hipq([&] { pg::run_once("DROP TABLE " + pg::quote_table(leaf.name)); });
+            pg::as_hipq([&] {
+                const std::string table = pg::quote_table(leaf.name);
+                before_rows_go(tree, table, std::nullopt);
+                pg::run_once("DROP TABLE " + table);
+            });
         HIPQ_POINT("after-drop-leaf");
     });
 }
@@ -262,13 +272,15 @@ bool prune_default_leaf(const TimeTree &tree, const Leaf &leaf, std::int64_t now
         return true;
     std::uint64_t removed = 0;
     const std::string table = pg::quote_table(leaf.name);
+    const pg::Time until = std::min(postgres_time(now - tree.retention), *tree.kept_from);
     pg::with_transaction([&] {
         pg::as_hipq([&] {
+            before_rows_go(tree, table, until);
             removed = pg::run_once("DELETE FROM ONLY " + table +
                                        " WHERE ctid = ANY (ARRAY(SELECT ctid FROM ONLY " + table +
                                        " WHERE " + pg::quote_name(tree.time_column) +
                                        " <= $1 LIMIT " + std::to_string(rows_per_prune) + "))",
-                                   std::min(postgres_time(now - tree.retention), *tree.kept_from))
+                                   until)
                           .processed();
         });
     });
@@ -307,7 +319,7 @@ bool maintain_time_tree(const TimeTree &tree, Patience &patience)
     for (const Leaf &leaf : state.leaves)
         if (leaf.period.has_value() && core::is_due(*leaf.period, present, tree.retention) &&
             may_go(tree, postgres_time(leaf.period->end)))
-            done = drop_leaf(state, leaf, patience) && done;
+            done = drop_leaf(tree, state, leaf, patience) && done;
     for (const Leaf &leaf : state.leaves)
         if (!leaf.has_identity)
             done = add_identity(leaf, patience) && done;

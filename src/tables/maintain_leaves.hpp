@@ -5,6 +5,8 @@
 #include "catalog/cache.hpp"
 #include "tables/try_lock.hpp"
 
+#include <functional>
+
 namespace hipq::tables {
 
 struct TimeTree {
@@ -19,6 +21,9 @@ struct TimeTree {
     } indexes;
     // Rows from this time on are kept, whatever their age; nothing: all rows are.
     std::optional<pg::Time> kept_from = pg::infinity;
+    // Called before rows go, in the transaction in which they do: all rows of a table (its name is
+    // quoted), or those up to a time.
+    std::function<void(const std::string &table, std::optional<pg::Time> until)> before_rows_go{};
 };
 
 // The trees of hipq.attempt and hipq.attempt_log. Their rows are kept for `retention` microseconds.

@@ -16,6 +16,7 @@
 #include "pg/transaction.hpp"
 #include "settings.hpp"
 #include "shared/statistics/counters.hpp"
+#include "shared/wakeup/commit.hpp"
 #include "tables/maintain_leaves.hpp"
 #include "tables/make_leaf.hpp"
 #include "tables/try_lock.hpp"
@@ -78,7 +79,9 @@ void create_live_leaf(const std::string &table, core::UniqueScope scope)
     const std::string on_leaf = " ON " + pg::quote_table(leaf) + " ";
     create_key_index(table, scope);
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_line") + on_leaf +
-                 "(job_type, priority, scheduled_run_time, id)");
+                 "(job_type, priority, scheduled_run_time, id) WHERE waits_for IS NULL");
+    pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_held") + on_leaf +
+                 "(job_type, id) WHERE waits_for IS NOT NULL");
     pg::run_once("CREATE INDEX " + pg::quote_name(leaf + "_expiry") + on_leaf +
                  "(expires_time) WHERE expires_time < '9999-01-01 00:00:00+00'");
 }
@@ -160,9 +163,9 @@ void wait_for_detaching(int queue_id, std::string_view table)
 
 // The tables that have rows of queues, in the order in which forget_queue() deletes from them; jobs
 // and their attempts are in tables of their own.
-constexpr std::array tables_with_queues{"dead_letter", "successor", "made_by_handler",
-                                        "aimed_job",   "set_aside", "pause",
-                                        "queue_hold",  "queue",     "job_type"};
+constexpr std::array tables_with_queues{"dead_letter", "dependency", "graph_job", "made_by_handler",
+                                        "aimed_job",   "set_aside",  "pause",     "queue_hold",
+                                        "queue",       "job_type"};
 
 // The tables that DETACH PARTITION locks.
 constinit pg::Statement select_tree(
@@ -223,12 +226,15 @@ void attach_queue_table(int queue_id, std::string_view table)
                  ")");
 }
 
-// The index has a collation of its own for column shard_key: the database's collation may change
-// with the library that provides it.
+// As PostgreSQL prints them. The index has a collation of its own for column shard_key: the
+// database's collation may change with the library that provides it. Besides the unfinished job
+// with a key there may be one that follows it, which the last column tells apart.
+#define HIPQ_FOLLOWS "((NOT (waits_for IS DISTINCT FROM 'key'::text)))"
 const char *key_index_columns(core::UniqueScope scope)
 {
-    return scope == core::UniqueScope::shard_key ? "(job_type, job_key, shard_key COLLATE \"C\")"
-                                                 : "(job_type, job_key)";
+    return scope == core::UniqueScope::shard_key
+               ? "(job_type, job_key, shard_key COLLATE \"C\", " HIPQ_FOLLOWS ")"
+               : "(job_type, job_key, " HIPQ_FOLLOWS ")";
 }
 
 void remake_key_index(const std::string &table, core::UniqueScope scope)
@@ -270,6 +276,7 @@ void forget_queue(int queue_id, std::string_view table)
         pg::run_once("DELETE FROM hipq." + std::string(with_queues) + " WHERE queue_id = $1",
                      queue_id);
     statistics::reset_statistics(MyDatabaseId, queue_id);  // they could not be reset later
+    wakeup::note_unknown_waits();  // jobs of other queues may have come after its jobs
 }
 
 void mark_queue_dropped(int queue_id, std::string_view table)

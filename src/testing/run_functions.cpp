@@ -20,21 +20,13 @@ using catalog::Queue;
 
 // ---- enqueued ----
 
-// $1 queues, $2 job type. A job that follows another one has no row of its own yet.
+// $1 queues, $2 job type
 constinit pg::Statement select_waiting(R"(
-    SELECT waiting.job
-    FROM (
-        SELECT job.id, job
-        FROM hipq.job AS job
-        WHERE job.queue_id = ANY ($1) AND job.state IN ('initial', 'retry') AND NOT hipq._is_running(job.queue_id, job.id)
-        UNION ALL
-        SELECT entry.id, entry
-        FROM hipq.successor AS successor
-        CROSS JOIN LATERAL jsonb_populate_record(NULL::hipq.job, successor.job) AS entry
-        WHERE successor.queue_id = ANY ($1)
-    ) AS waiting
-    WHERE $2 IS NULL OR (waiting.job).job_type = $2
-    ORDER BY waiting.id)");
+    SELECT job
+    FROM hipq.job AS job
+    WHERE job.queue_id = ANY ($1) AND job.state IN ('initial', 'retry') AND NOT hipq._is_running(job.queue_id, job.id)
+      AND ($2 IS NULL OR job.job_type = $2)
+    ORDER BY job.id)");
 
 std::vector<std::int64_t> queues_to_read(const catalog::Catalogue &catalogue,
                                          const std::optional<std::string> &name)
@@ -118,15 +110,11 @@ std::int32_t run_until_queue_is_idle(const std::string &name, std::int32_t max_j
 void refuse_state(const job::FoundJob &job)
 {
     const std::string state(core::name(job.state));
-    if (job.follows || job.state == core::JobState::running || job.state == core::JobState::error)
-        HIPQ_RAISE(
-            errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-            errmsg("cannot try job %lld", static_cast<long long>(job.id)),
-            job.follows
-                ? errdetail(
-                      "It has no row of its own before the job that holds its key has finished.")
-                : errdetail("It is in state \"%s\".", state.c_str()),
-            errhint("A waiting or final job can be tried."));
+    if (job.state == core::JobState::running || job.state == core::JobState::error)
+        HIPQ_RAISE(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                   errmsg("cannot try job %lld", static_cast<long long>(job.id)),
+                   errdetail("It is in state \"%s\".", state.c_str()),
+                   errhint("A waiting or final job can be tried."));
 }
 
 Datum dry_run(FunctionCallInfo fcinfo)

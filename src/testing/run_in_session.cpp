@@ -7,15 +7,14 @@
 #include "catalog/cache.hpp"
 #include "catalog/handler.hpp"
 #include "claim/claim.hpp"
-#include "enqueue/enqueue.hpp"
 #include "execute/execute.hpp"
+#include "flow/flow.hpp"
 #include "job/claimed_job.hpp"
 #include "job/current_job.hpp"
 #include "job/finish.hpp"
 #include "job/fitting_data.hpp"
 #include "job/job_row.hpp"
 #include "job/lock_attempt.hpp"
-#include "job/successor_rows.hpp"
 #include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
 
@@ -192,7 +191,7 @@ private:
             return false;
         std::optional<Call> call = take_next(*queue);
         if (!call.has_value())
-            return enqueue_successors(*queue);
+            return decide_about_held(*queue);
         left_ -= static_cast<int>(call->jobs.size());
         run(*call);
         return true;
@@ -257,16 +256,17 @@ private:
         return jobs;
     }
 
-    // Outside of tests the scheduler does this after the commit. Returns false if no successor's
-    // turn has come.
-    static bool enqueue_successors(const Queue &queue)
+    // Outside of tests the scheduler does this after the commit. Returns false if no held job may
+    // start.
+    static bool decide_about_held(const Queue &queue)
     {
         const pg::OwnSettings own;
+        const auto catalogue = catalog::catalogue();
         bool any = false;
-        for (const job::Successor &successor : job::successors(queue))
-            any = (!successor.holder.has_value() &&
-                   enqueue::make_successor_a_job(queue, successor.unique_key())) ||
-                  any;
+        flow::HeldPlace place;
+        for (auto ids = flow::held_jobs(queue, place); !ids.empty();
+             ids = flow::held_jobs(queue, place))
+            any = flow::decide(*catalogue, queue, ids, {}, pg::now()).any || any;
         return any;
     }
 

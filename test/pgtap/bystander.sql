@@ -29,6 +29,10 @@ INSERT INTO hipq.job (id, queue_id, state, error, retry_reason, throttle_factor,
 VALUES (:waiting + 1, :queue, 'final', 'secret', 'explicit_failure', 1, now(),
     now(), 60, 0, 0, 'secret', 'secret final', 'NONE', 1)
 RETURNING id AS final \gset
+INSERT INTO hipq.graph_job (graph_id, name, job_id, queue_id)
+VALUES (:waiting, 'secret', :waiting, :queue), (:waiting, 'final', :final, :queue);
+INSERT INTO hipq.dependency (queue_id, job_id, before_id, before_queue_id, after_policy, on_failure)
+VALUES (:queue, :waiting, :final, :queue, 'finished', 'run');
 RESET session_replication_role;
 INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key,
     reason, error)
@@ -112,6 +116,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_is_running', 'hipq._is_running({queue}, {waiting})', 'false'),
     ('_has_cron_entry', 'hipq._has_cron_entry({schedule})', 'false'),
     ('_is_cron_stopped', 'hipq._is_cron_stopped()', 'false'),
+    ('_graph_member', 'hipq._graph_member({queue}, {waiting})', 'nothing'),
     ('worker_queue_depth', 'hipq.worker_queue_depth({worker})', 'nothing'),
     ('_limiters', 'hipq._limiters()', 'nothing'),
     ('_jobs_set_aside', 'hipq._jobs_set_aside()', 'nothing'),
@@ -141,6 +146,14 @@ INSERT INTO asked (function, call, answer) VALUES
     ('find_job', 'hipq.find_job({waiting})', 'nothing'),
     ('erase', 'hipq.erase({final})', 'false'),
     ('cancel', 'hipq.cancel({waiting})', '42704'),
+    ('cancel_graph', 'hipq.cancel_graph({waiting})', '42704'),
+    ('outcome_of(bigint)', 'hipq.outcome_of({final})', '42704'),
+    ('outcome_of(text,bigint)', 'hipq.outcome_of(''final'', {waiting})', '42704'),
+    ('outcome_of(text,bigint)', 'hipq.outcome_of(''{final}'')', '42704'),
+    ('outcome_of(text,bigint)', 'hipq.outcome_of(''final'')', '55000'),
+    ('result_of(bigint)', 'hipq.result_of({final})', '42704'),
+    ('result_of(text,bigint)', 'hipq.result_of(''final'', {waiting})', '42704'),
+    ('graph_dot', 'hipq.graph_dot({waiting})', 'nothing'),
     ('retry', 'hipq.retry({final})', '42704'),
     ('reschedule', 'lateral (SELECT hipq.reschedule({waiting}, now()))', '42704'),
     ('extend_job', 'hipq.extend_job({waiting}, ''1 s''::interval)', '42704'),
@@ -167,16 +180,18 @@ INSERT INTO asked (function, call, answer) VALUES
     ('heartbeat_attempts', 'hipq.heartbeat_attempts(ARRAY[{waiting}], ''{1}'')', '{}'),
     ('extend_attempts', 'hipq.extend_attempts(ARRAY[{waiting}], ''{1}'', ''1 s'')', '{}'),
     -- with the name of a queue
-    ('enqueue(text,text{enqueue options},text)',
+    ('enqueue(text,text{enqueue options})',
      'hipq.enqueue(''secret'', ''{}'', queue => ''{name}'')', '42704'),
     ('enqueue(text,anyelement{enqueue options})',
      'hipq.enqueue(''secret'', 1, queue => ''{name}'')', '42704'),
-    ('enqueue_unique(text,text{enqueue options},text)',
+    ('enqueue_unique(text,text{enqueue options})',
      'hipq.enqueue_unique(''secret'', ''{}'', queue => ''{name}'', job_key => ''secret'')',
      '42704'),
     ('enqueue_unique(text,anyelement{enqueue options})',
      'hipq.enqueue_unique(''secret'', 1, queue => ''{name}'', job_key => ''secret'')', '42704'),
     ('enqueue_many', 'hipq.enqueue_many(''secret'', ''{1}'', queue => ''{name}'')', '42704'),
+    ('enqueue_graph',
+     'hipq.enqueue_graph(''[{"name": "a", "job_type": "secret"}]'', ''{name}'')', '42704'),
     ('schedule',
      'hipq.schedule(''secret'', ''* * * * *'', ''secret'', queue => ''{name}'')', '42704'),
     ('enqueued', 'hipq.enqueued(queue => ''{name}'')', '42704'),
@@ -227,7 +242,7 @@ INSERT INTO asked (function, call, answer) VALUES
 
 UPDATE asked SET function = replace(function, '{enqueue options}',
     ',text,text,timestamptz,int,hipq.duration,float8,text,int,timestamptz,text,text,hipq.duration,'
-    'text,text');
+    'text,text,text,bigint[],text,text');
 UPDATE asked SET function = CASE
     WHEN function LIKE '%(%' THEN to_regprocedure('hipq.' || function)::oid
     ELSE to_regproc('hipq.' || function)::oid
@@ -273,7 +288,8 @@ SELECT md5(concat(
     (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.dead_letter AS t),
     (SELECT string_agg(t::text, '' ORDER BY job_id, attempt) FROM hipq.attempt AS t),
     (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.attempt_log AS t),
-    (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.successor AS t),
+    (SELECT string_agg(t::text, '' ORDER BY job_id, before_id) FROM hipq.dependency AS t),
+    (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.graph_job AS t),
     (SELECT string_agg(concat(relname, relacl), '' ORDER BY oid)
      FROM pg_class WHERE relnamespace = 'hipq'::regnamespace),
     (SELECT nspacl FROM pg_namespace WHERE nspname = 'hipq'))) AS digest;
@@ -301,8 +317,8 @@ SELECT set_eq($$SELECT view FROM seen WHERE answer <> '42501'$$, $$
         attempts_detail, attempt_logs_detail, dead_letters_detail, dead_letter_stats_detail,
         schedules_detail, workers_detail, healthy_workers_detail, executors_detail, lanes_detail,
         sizes_detail, statistics_detail, histograms, backlog, activity, activity_detail,
-        shard_rejects, shard_rejects_detail, cluster_queues,
-        cluster_queues_detail}'::text[]) AS view
+        shard_rejects, shard_rejects_detail, cluster_queues, cluster_queues_detail, graphs,
+        graphs_detail, graph_jobs, graph_jobs_detail}'::text[]) AS view
 $$, 'it may look into these views, and into no table');
 SELECT set_eq($$SELECT view, answer FROM seen WHERE answer NOT IN ('42501', 'nothing')$$, $$
     VALUES ('hipq.worker_health',

@@ -24,7 +24,8 @@ $got$, $want$VALUES
     ('job_type', 'r'),
     ('queue', 'r'),
     ('schedule', 'r'),
-    ('successor', 'r'),
+    ('dependency', 'r'),
+    ('graph_job', 'r'),
     ('made_by_handler', 'r'),
     ('set_aside', 'r'),
     ('worker', 'r'),
@@ -53,6 +54,10 @@ $got$, $want$VALUES
     ('dead_letter_stats_detail', 'v'),
     ('executors', 'v'),
     ('executors_detail', 'v'),
+    ('graph_jobs', 'v'),
+    ('graph_jobs_detail', 'v'),
+    ('graphs', 'v'),
+    ('graphs_detail', 'v'),
     ('lanes', 'v'),
     ('lanes_detail', 'v'),
     ('throttle_keys', 'v'),
@@ -214,6 +219,7 @@ $got$, $want$VALUES
     ('job', 'retry_reason', 'text', 'true', '''NONE''::text'),
     ('job', 'manual_reason', 'text', 'false', ''),
     ('job', 'traceparent', 'text', 'false', ''),
+    ('job', 'waits_for', 'text', 'false', ''),
     ('job', 'shard_key', 'text', 'true', '''NONE''::text'),
     ('job', 'job_data', 'jsonb', 'true', '''{}''::jsonb'),
     ('job', 'result', 'jsonb', 'true', '''null''::jsonb'),
@@ -313,12 +319,18 @@ $got$, $want$VALUES
     ('set_aside', 'set_aside_time', 'timestamp with time zone', 'true', ''),
     ('set_aside', 'sqlstate', 'text', 'true', ''),
     ('set_aside', 'error', 'text', 'true', ''),
-    ('successor', 'queue_id', 'integer', 'true', ''),
-    ('successor', 'job_type', 'text', 'true', ''),
-    ('successor', 'job_key', 'text', 'true', ''),
-    ('successor', 'job_id', 'bigint', 'true', ''),
-    ('successor', 'job', 'jsonb', 'true', ''),
-    ('successor', 'shard_key', 'text', 'true', '''NONE''::text'),
+    ('dependency', 'queue_id', 'integer', 'true', ''),
+    ('dependency', 'job_id', 'bigint', 'true', ''),
+    ('dependency', 'before_id', 'bigint', 'true', ''),
+    ('dependency', 'before_queue_id', 'integer', 'true', ''),
+    ('dependency', 'after_policy', 'text', 'true', ''),
+    ('dependency', 'on_failure', 'text', 'true', ''),
+    ('dependency', 'outcome', 'text', 'false', ''),
+    ('dependency', 'result', 'jsonb', 'false', ''),
+    ('graph_job', 'graph_id', 'bigint', 'true', ''),
+    ('graph_job', 'name', 'text', 'true', ''),
+    ('graph_job', 'job_id', 'bigint', 'true', ''),
+    ('graph_job', 'queue_id', 'integer', 'true', ''),
     ('worker', 'worker_id', 'bigint', 'true', 'nextval(''hipq.worker_id_seq''::regclass)'),
     ('worker', 'name', 'text', 'true', ''),
     ('worker', 'role', 'regrole', 'true', ''),
@@ -465,7 +477,8 @@ SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute
     'id, original_job_id, retry_of, worker_id, scheduled_run_time, update_time, created_time, '
     'accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, '
     'max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, '
-    'time_windows, retry_reason, shard_key, job_data, result, manual_reason, traceparent',
+    'time_windows, retry_reason, shard_key, job_data, result, manual_reason, traceparent, '
+    'waits_for',
     'order of the columns of hipq.job, the row type of handlers: new ones come last');
 
 -- It has the queue by name.
@@ -492,6 +505,7 @@ $got$, $want$VALUES
     ('job', 'job_type'),
     ('job', 'throttle_key'),
     ('job', 'time_windows'),
+    ('job', 'waits_for'),
     ('job_type', 'default_time_windows'),
     ('job_type', 'name'),
     ('queue_hold', 'subscription'),
@@ -503,9 +517,6 @@ $got$, $want$VALUES
     ('schedule', 'job_type'),
     ('schedule', 'name'),
     ('schedule', 'throttle_key'),
-    ('successor', 'job_key'),
-    ('successor', 'job_type'),
-    ('successor', 'shard_key'),
     ('worker', 'name'),
     ('aimed_job', 'worker'),
     ('shard_coming', 'in_order'),
@@ -863,6 +874,7 @@ $got$, $want$VALUES
     ('jobs_detail', 'worker_id', 'bigint'),
     ('jobs_detail', 'queue_ttl', 'integer'),
     ('jobs_detail', 'traceparent', 'text'),
+    ('jobs_detail', 'waits_for', 'text'),
     ('pauses', 'instance', 'text'),
     ('pauses', 'queue', 'text'),
     ('pauses', 'job_type', 'text'),
@@ -941,6 +953,40 @@ $got$, $want$VALUES
     ('throttle_keys', 'throttle_limit_per_key', 'numeric'),
     ('throttle_keys', 'throttle_used', 'numeric'),
     ('throttle_keys', 'running_jobs', 'bigint'),
+    ('graph_jobs', 'graph_id', 'bigint'),
+    ('graph_jobs', 'name', 'text'),
+    ('graph_jobs', 'outcome', 'text'),
+    ('graph_jobs', 'after', 'text[]'),
+    ('graph_jobs', 'job_id', 'bigint'),
+    ('graph_jobs', 'queue', 'text'),
+    ('graph_jobs_detail', 'graph_id', 'bigint'),
+    ('graph_jobs_detail', 'name', 'text'),
+    ('graph_jobs_detail', 'outcome', 'text'),
+    ('graph_jobs_detail', 'after', 'text[]'),
+    ('graph_jobs_detail', 'job_id', 'bigint'),
+    ('graph_jobs_detail', 'queue', 'text'),
+    ('graph_jobs_detail', 'job_type', 'text'),
+    ('graph_jobs_detail', 'created_time', 'timestamp with time zone'),
+    ('graph_jobs_detail', 'started_time', 'timestamp with time zone'),
+    ('graph_jobs_detail', 'ended_time', 'timestamp with time zone'),
+    ('graph_jobs_detail', 'error', 'text'),
+    ('graphs', 'graph_id', 'bigint'),
+    ('graphs', 'jobs', 'bigint'),
+    ('graphs', 'waiting', 'bigint'),
+    ('graphs', 'running', 'bigint'),
+    ('graphs', 'succeeded', 'bigint'),
+    ('graphs', 'failed', 'bigint'),
+    ('graphs', 'skipped', 'bigint'),
+    ('graphs', 'created_time', 'timestamp with time zone'),
+    ('graphs_detail', 'graph_id', 'bigint'),
+    ('graphs_detail', 'jobs', 'bigint'),
+    ('graphs_detail', 'waiting', 'bigint'),
+    ('graphs_detail', 'running', 'bigint'),
+    ('graphs_detail', 'succeeded', 'bigint'),
+    ('graphs_detail', 'failed', 'bigint'),
+    ('graphs_detail', 'skipped', 'bigint'),
+    ('graphs_detail', 'created_time', 'timestamp with time zone'),
+    ('graphs_detail', 'ended_time', 'timestamp with time zone'),
     ('queues', 'queue', 'text'),
     ('queues', 'owner', 'regrole'),
     ('queues', 'initial', 'bigint'),
@@ -948,6 +994,7 @@ $got$, $want$VALUES
     ('queues', 'running_jobs', 'bigint'),
     ('queues', 'oldest_due_time', 'timestamp with time zone'),
     ('queues', 'is_paused', 'boolean'),
+    ('queues', 'held', 'bigint'),
     ('queues_detail', 'queue', 'text'),
     ('queues_detail', 'instance', 'text'),
     ('queues_detail', 'owner', 'regrole'),
@@ -991,6 +1038,7 @@ $got$, $want$VALUES
     ('queues_detail', 'worker_wait_ttl', 'integer'),
     ('queues_detail', 'max_retries', 'integer'),
     ('queues_detail', 'job_types', 'text[]'),
+    ('queues_detail', 'held', 'bigint'),
     ('schedules', 'name', 'text'),
     ('schedules', 'cron', 'text'),
     ('schedules', 'queue', 'text'),
@@ -1225,8 +1273,14 @@ $got$, $want$VALUES
         'CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 63)))'),
     ('schedule', 'schedule_name_is_unique_in_queue', 'UNIQUE (queue_id, name)'),
     ('schedule', 'schedule_pkey', 'PRIMARY KEY (schedule_id)'),
-    ('successor', 'successor_job_id_is_unique', 'UNIQUE (job_id)'),
-    ('successor', 'successor_pkey', 'PRIMARY KEY (queue_id, job_type, job_key, shard_key)'),
+    ('dependency', 'dependency_after_policy_is_known',
+        'CHECK ((after_policy = ANY (ARRAY[''succeeded''::text, ''finished''::text, '
+        '''any''::text])))'),
+    ('dependency', 'dependency_on_failure_is_known',
+        'CHECK ((on_failure = ANY (ARRAY[''fail''::text, ''skip''::text, ''run''::text])))'),
+    ('dependency', 'dependency_pkey', 'PRIMARY KEY (queue_id, job_id, before_id)'),
+    ('graph_job', 'graph_job_id_is_unique', 'UNIQUE (job_id)'),
+    ('graph_job', 'graph_job_pkey', 'PRIMARY KEY (graph_id, name)'),
     ('worker', 'worker_capabilities_are_an_object',
         'CHECK ((jsonb_typeof(capabilities) = ''object''::text))'),
     ('worker', 'worker_capacity_is_positive', 'CHECK ((capacity > 0))'),
@@ -1290,9 +1344,12 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX schedule_name_is_unique_in_queue ON hipq.schedule '
         'USING btree (queue_id, name)'),
     ('CREATE UNIQUE INDEX schedule_pkey ON hipq.schedule USING btree (schedule_id)'),
-    ('CREATE UNIQUE INDEX successor_job_id_is_unique ON hipq.successor USING btree (job_id)'),
-    ('CREATE UNIQUE INDEX successor_pkey ON hipq.successor '
-        'USING btree (queue_id, job_type, job_key, shard_key)'),
+    ('CREATE INDEX dependency_before ON hipq.dependency '
+        'USING btree (before_id, queue_id, job_id)'),
+    ('CREATE UNIQUE INDEX dependency_pkey ON hipq.dependency '
+        'USING btree (queue_id, job_id, before_id)'),
+    ('CREATE UNIQUE INDEX graph_job_id_is_unique ON hipq.graph_job USING btree (job_id)'),
+    ('CREATE UNIQUE INDEX graph_job_pkey ON hipq.graph_job USING btree (graph_id, name)'),
     ('CREATE UNIQUE INDEX worker_name_is_unique_in_its_role ON hipq.worker '
         'USING btree (role, name)'),
     ('CREATE UNIQUE INDEX worker_pkey ON hipq.worker USING btree (worker_id)'),
@@ -1470,8 +1527,8 @@ $got$, $want$VALUES
         'OUT time_windows text, OUT attempt integer, OUT worker_id bigint, OUT timeout integer, '
         'OUT scheduled_run_time timestamp with time zone, '
         'OUT update_time timestamp with time zone, '
-        'OUT accepted_time timestamp with time zone, OUT deadline timestamp with time zone)',
-        'SETOF record', 's'),
+        'OUT accepted_time timestamp with time zone, OUT deadline timestamp with time zone, '
+        'OUT waits_for text)', 'SETOF record', 's'),
     ('_unfinished_job(queue_id integer, id bigint, OUT state text, OUT job_type text, '
         'OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, '
         'OUT timeout integer, OUT accepted_time timestamp with time zone)', 'SETOF record', 's'),
@@ -1541,6 +1598,19 @@ $got$, $want$VALUES
         'OUT hint text, OUT statement text)', 'SETOF record', 'v'),
     ('cancel(id bigint, reason text DEFAULT NULL::text, queue text DEFAULT NULL::text)', 'boolean',
         'v'),
+    ('cancel_graph(id bigint, reason text DEFAULT NULL::text)', 'bigint', 'v'),
+    ('enqueue_graph(graph jsonb, queue text DEFAULT NULL::text, '
+        'deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, OUT name text, '
+        'OUT id bigint)', 'SETOF record', 'v'),
+    ('outcome_of(id bigint)', 'text', 'v'),
+    ('outcome_of(name text, job bigint DEFAULT NULL::bigint)', 'text', 'v'),
+    ('result_of(id bigint)', 'jsonb', 'v'),
+    ('result_of(name text, job bigint DEFAULT NULL::bigint)', 'jsonb', 'v'),
+    ('graph_dot(id bigint)', 'text', 's'),
+    ('_graph_member(queue_id integer, id bigint, OUT job_type text, OUT outcome text, '
+        'OUT waits_for text, OUT created_time timestamp with time zone, '
+        'OUT started_time timestamp with time zone, OUT ended_time timestamp with time zone, '
+        'OUT error text)', 'SETOF record', 's'),
     ('cancel_jobs(queue text, job_type text DEFAULT NULL::text, job_key text DEFAULT NULL::text, '
         'state text DEFAULT NULL::text, '
         'created_before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
@@ -1605,7 +1675,9 @@ $got$, $want$VALUES
         'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
         'on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, '
         'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
-        'traceparent text DEFAULT NULL::text)', 'bigint', 'v'),
+        'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, '
+        'after bigint[] DEFAULT NULL::bigint[], '
+        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text)', 'bigint', 'v'),
     ('enqueue(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, '
         'job_key text DEFAULT NULL::text, '
         'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
@@ -1616,7 +1688,9 @@ $got$, $want$VALUES
         'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
         'on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, '
         'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
-        'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text)', 'bigint', 'v'),
+        'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, '
+        'after bigint[] DEFAULT NULL::bigint[], '
+        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text)', 'bigint', 'v'),
     ('enqueue_many(job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL::text[], '
         'queue text DEFAULT NULL::text, '
         'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
@@ -1626,8 +1700,10 @@ $got$, $want$VALUES
         'time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, '
         'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
         'on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, '
-        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, traceparent text DEFAULT NULL::text)',
-        'bigint[]', 'v'),
+        'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, traceparent text DEFAULT NULL::text, '
+        'after bigint[] DEFAULT NULL::bigint[], '
+        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text)', 'bigint[]',
+        'v'),
     ('enqueue_unique(job_type text, job_data anyelement, queue text DEFAULT NULL::text, '
         'job_key text DEFAULT NULL::text, '
         'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
@@ -1638,7 +1714,10 @@ $got$, $want$VALUES
         'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
         'on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, '
         'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
-        'traceparent text DEFAULT NULL::text, OUT id bigint, OUT action text)', 'record', 'v'),
+        'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, '
+        'after bigint[] DEFAULT NULL::bigint[], '
+        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text, '
+        'OUT id bigint, OUT action text)', 'record', 'v'),
     ('enqueue_unique(job_type text, job_data text DEFAULT ''{}''::text, '
         'queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, '
         'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
@@ -1649,8 +1728,10 @@ $got$, $want$VALUES
         'expires_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
         'on_duplicate text DEFAULT ''return''::text, throttle_key text DEFAULT NULL::text, '
         'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
-        'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, OUT id bigint, '
-        'OUT action text)', 'record', 'v'),
+        'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, '
+        'after bigint[] DEFAULT NULL::bigint[], '
+        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text, '
+        'OUT id bigint, OUT action text)', 'record', 'v'),
     ('erase(id bigint, queue text DEFAULT NULL::text)', 'boolean', 'v'),
     ('extend_job(id bigint, more hipq.duration, queue text DEFAULT NULL::text)',
         'timestamp with time zone', 'v'),
@@ -1672,7 +1753,8 @@ $got$, $want$VALUES
         'reason text DEFAULT NULL::text, '
         'before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
         'state text DEFAULT NULL::text, max_jobs integer DEFAULT 10000)', 'bigint', 'v'),
-    ('redrive(id bigint, to_queue text DEFAULT NULL::text)', 'bigint', 'v'),
+    ('redrive(id bigint, to_queue text DEFAULT NULL::text, '
+        'with_dependents boolean DEFAULT false)', 'bigint', 'v'),
     ('redrive_jobs(queue text, job_type text DEFAULT NULL::text, reason text DEFAULT NULL::text, '
         'before timestamp with time zone DEFAULT NULL::timestamp with time zone, '
         'rate double precision DEFAULT NULL::double precision, to_queue text DEFAULT NULL::text, '
@@ -1859,8 +1941,9 @@ SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES
     ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'),
-    ('hipq.queue_hold'), ('hipq.dead_letter'), ('hipq.successor'), ('hipq.made_by_handler'),
-    ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'), ('hipq.schedule_id_seq'),
+    ('hipq.queue_hold'), ('hipq.dead_letter'), ('hipq.dependency'), ('hipq.graph_job'),
+    ('hipq.made_by_handler'), ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'),
+    ('hipq.schedule_id_seq'),
     ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq'),
     ('hipq.shard'),
     ('hipq.shard_coming'),

@@ -46,10 +46,13 @@ $$, $want$
     VALUES
         ('CREATE UNIQUE INDEX contract_mail_live_pkey ON hipq.contract_mail_live USING btree (id)'),
         ('CREATE UNIQUE INDEX contract_mail_one_unfinished_job_per_type_and_key '
-            'ON hipq.contract_mail_live USING btree (job_type, job_key) '
+            'ON hipq.contract_mail_live USING btree (job_type, job_key, '
+            '((NOT (waits_for IS DISTINCT FROM ''key''::text)))) '
             'WHERE (job_key <> ''NONE''::text)'),
         ('CREATE INDEX contract_mail_live_line ON hipq.contract_mail_live '
-            'USING btree (job_type, priority, scheduled_run_time, id)'),
+            'USING btree (job_type, priority, scheduled_run_time, id) WHERE (waits_for IS NULL)'),
+        ('CREATE INDEX contract_mail_live_held ON hipq.contract_mail_live '
+            'USING btree (job_type, id) WHERE (waits_for IS NOT NULL)'),
         (format('CREATE INDEX contract_mail_live_expiry ON hipq.contract_mail_live '
             'USING btree (expires_time) WHERE (expires_time < %L::timestamp with time zone)',
             '9999-01-01 00:00:00+00'::timestamptz)),

@@ -45,7 +45,7 @@ $$, 'arguments by name');
 -- Among functions of one name PostgreSQL takes an untyped parameter as text. For each of these
 -- names, one function reads from text what the other takes.
 SELECT set_eq($$SELECT name FROM form GROUP BY name, number HAVING count(*) > 1$$,
-    ARRAY['enqueue', 'enqueue_unique', 'heartbeat']::name[],
+    ARRAY['enqueue', 'enqueue_unique', 'heartbeat', 'outcome_of', 'result_of']::name[],
     'functions of one name take different numbers of arguments, or read the same from text');
 
 SELECT * FROM finish();

@@ -55,6 +55,12 @@ COMMENT ON FUNCTION hipq.cancel(bigint, text, text)
     'reason: why, 244 bytes are kept; queue: where to look for the job. A running job is stopped '
     'at once, in a transaction block when that commits';
 
+CREATE FUNCTION hipq.cancel_graph(id bigint, reason text DEFAULT NULL) RETURNS bigint
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel_graph';
+COMMENT ON FUNCTION hipq.cancel_graph(bigint, text)
+    IS 'cancels the unfinished jobs of a graph, and returns how many. id: the graph, or any of its '
+    'jobs';
+
 CREATE FUNCTION hipq.cancel_jobs(
     queue text, job_type text DEFAULT NULL, job_key text DEFAULT NULL, state text DEFAULT NULL,
     created_before timestamptz DEFAULT NULL, reason text DEFAULT NULL,

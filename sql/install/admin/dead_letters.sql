@@ -170,12 +170,13 @@ ALTER TABLE hipq.job
     ALTER COLUMN job_data SET STATISTICS 0,
     ALTER COLUMN result SET STATISTICS 0;
 
-CREATE FUNCTION hipq.redrive(id bigint, to_queue text DEFAULT NULL) RETURNS bigint
-    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive';
-COMMENT ON FUNCTION hipq.redrive(bigint, text)
+CREATE FUNCTION hipq.redrive(
+    id bigint, to_queue text DEFAULT NULL, with_dependents boolean DEFAULT false
+) RETURNS bigint LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_redrive';
+COMMENT ON FUNCTION hipq.redrive(bigint, text, boolean)
     IS 'enqueues the job of a dead letter again as a new job and returns its id. id: the job that '
-    'died; to_queue: another queue for it, NULL = the same. It is refused if that was done '
-    'already, or if its key is taken';
+    'died; to_queue: another queue for it, NULL = the same; with_dependents: also the jobs that '
+    'did not start because of it. It is refused if that was done already, or if its key is taken';
 
 CREATE FUNCTION hipq.redrive_jobs(
     queue text, job_type text DEFAULT NULL, reason text DEFAULT NULL,

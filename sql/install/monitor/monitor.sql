@@ -47,7 +47,7 @@ CREATE FUNCTION hipq._unfinished_queue_by_queue(
     OUT job_key text, OUT throttle_key text, OUT throttle_factor numeric, OUT time_windows text,
     OUT attempt integer, OUT worker_id bigint, OUT timeout integer,
     OUT scheduled_run_time timestamptz, OUT update_time timestamptz, OUT accepted_time timestamptz,
-    OUT deadline timestamptz
+    OUT deadline timestamptz, OUT waits_for text
 ) RETURNS SETOF record LANGUAGE c STABLE ROWS 100000
     AS 'MODULE_PATHNAME', 'hipq__unfinished_queue_by_queue';
 COMMENT ON FUNCTION hipq._unfinished_queue_by_queue()

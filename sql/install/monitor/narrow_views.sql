@@ -14,7 +14,7 @@ SELECT name, queues, is_strict, created_time
 FROM hipq.instances_detail;
 
 CREATE VIEW hipq.queues WITH (security_barrier) AS
-SELECT queue, owner, initial, retry, running_jobs, oldest_due_time, is_paused
+SELECT queue, owner, initial, retry, running_jobs, oldest_due_time, is_paused, held
 FROM hipq.queues_detail;
 
 CREATE VIEW hipq.job_types WITH (security_barrier) AS
@@ -28,6 +28,14 @@ FROM hipq.pauses_detail;
 CREATE VIEW hipq.jobs WITH (security_barrier) AS
 SELECT id, queue, job_type, job_key, outcome, attempt, scheduled_run_time
 FROM hipq.jobs_detail;
+
+CREATE VIEW hipq.graphs WITH (security_barrier) AS
+SELECT graph_id, jobs, waiting, running, succeeded, failed, skipped, created_time
+FROM hipq.graphs_detail;
+
+CREATE VIEW hipq.graph_jobs WITH (security_barrier) AS
+SELECT graph_id, name, outcome, after, job_id, queue
+FROM hipq.graph_jobs_detail;
 
 CREATE VIEW hipq.running WITH (security_barrier) AS
 SELECT queue, id, job_type, job_key, attempt, pid, worker, since

@@ -39,7 +39,7 @@ COMMENT ON COLUMN hipq.statistics_detail.period IS 'hour (the last one) or total
 COMMENT ON COLUMN hipq.statistics_detail.since IS 'when the period began';
 COMMENT ON COLUMN hipq.statistics_detail.succeeded IS 'jobs that succeeded';
 COMMENT ON COLUMN hipq.statistics_detail.failed IS 'jobs that failed for good';
-COMMENT ON COLUMN hipq.statistics_detail.cancelled IS 'jobs that were cancelled';
+COMMENT ON COLUMN hipq.statistics_detail.cancelled IS 'jobs that were cancelled or skipped';
 COMMENT ON COLUMN hipq.statistics_detail.expired IS 'jobs that expired before they started';
 COMMENT ON COLUMN hipq.statistics_detail.retried IS 'attempts that failed and were retried';
 COMMENT ON COLUMN hipq.statistics_detail.put_back
@@ -151,7 +151,7 @@ COMMENT ON COLUMN hipq.throughput.queue IS 'name: instance.queue';
 COMMENT ON COLUMN hipq.throughput.minute IS 'when the minute began; the present one is not over';
 COMMENT ON COLUMN hipq.throughput.succeeded IS 'jobs that succeeded';
 COMMENT ON COLUMN hipq.throughput.failed IS 'jobs that failed for good';
-COMMENT ON COLUMN hipq.throughput.cancelled IS 'jobs that were cancelled';
+COMMENT ON COLUMN hipq.throughput.cancelled IS 'jobs that were cancelled or skipped';
 COMMENT ON COLUMN hipq.throughput.expired IS 'jobs that expired before they started';
 COMMENT ON COLUMN hipq.throughput.retried IS 'attempts that failed and were retried';
 COMMENT ON COLUMN hipq.throughput.dead_letters IS 'jobs that left a dead letter';

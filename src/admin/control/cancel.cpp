@@ -8,6 +8,7 @@
 #include "job/current_job.hpp"
 #include "job/find_job.hpp"
 #include "job/finish.hpp"
+#include "job/graph_rows.hpp"
 #include "job/two_phase.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/arguments.hpp"
@@ -244,6 +245,54 @@ std::int64_t cancel_jobs(const pg::Arguments &arguments)
                       error_for(arguments.maybe_text("reason", core::any_length)));
 }
 
+// ---- a graph ----
+
+std::map<int, Ids> jobs_by_queue(std::int64_t graph_id)
+{
+    std::map<int, Ids> by_queue;
+    for (const job::JobBefore &member : job::jobs_of_graph(graph_id))
+        by_queue[member.queue_id].push_back(member.id);
+    return by_queue;
+}
+
+// A caller who may not read the queue does not learn that the graph has jobs there.
+void demand_operable(const catalog::Queue &queue, std::int64_t graph_id)
+{
+    if (!catalog::may(catalog::caller(), queue, catalog::Privilege::read))
+        job::raise_unknown_job(graph_id);
+    catalog::require(queue, catalog::Privilege::operate);
+    catalog::demand_not_held(queue);
+}
+
+// Checks the rights on all queues first, because handlers that run are stopped at once. The later
+// jobs first: so none fails because of an earlier one.
+std::int64_t cancel_graph(std::int64_t id, const std::optional<std::string> &reason)
+{
+    const auto catalogue = catalog::catalogue();
+    const std::map<int, Ids> by_queue = jobs_by_queue(id);
+    if (by_queue.empty()) {
+        (void)job::require_job(*catalogue, id, std::nullopt, catalog::Privilege::operate);
+        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
+                   errmsg("job %lld belongs to no graph", static_cast<long long>(id)),
+                   errhint("Use hipq.cancel(); hipq.enqueue_graph() makes graphs."));
+    }
+    for (const auto &entry : by_queue)
+        if (const catalog::Queue *queue = catalogue->find(entry.first); queue != nullptr)
+            demand_operable(*queue, id);
+    std::int64_t cancelled = 0;
+    for (const auto &entry : by_queue) {
+        const Ids &ids = entry.second;
+        const catalog::Queue *queue = catalogue->find(entry.first);
+        if (queue == nullptr || queue->is_dropped)
+            continue;
+        const Ids unfinished = pg::as_hipq(
+            [&] { return ids_of(catalog::statement_for(*queue, select_unfinished_sql).run(ids)); });
+        cancelled += cancel_all(*queue, {unfinished.rbegin(), unfinished.rend()},
+                                Filter{{}, {}, {}, pg::infinity, 0}, error_for(reason));
+    }
+    return cancelled;
+}
+
 }  // namespace
 
 }  // namespace hipq::admin
@@ -259,4 +308,11 @@ HIPQ_FUNCTION(hipq_cancel)
 HIPQ_FUNCTION(hipq_cancel_jobs)
 {
     return Int64GetDatum(hipq::admin::cancel_jobs(hipq::pg::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_cancel_graph)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    return Int64GetDatum(
+        hipq::admin::cancel_graph(arguments.integer64("id"), arguments.maybe_text("reason")));
 }

@@ -14,6 +14,7 @@
 #include "catalog/rights.hpp"
 #include "enqueue/enqueue.hpp"
 #include "job/dead_letter_rows.hpp"
+#include "job/dependency_rows.hpp"
 #include "job/find_job.hpp"
 #include "job/log_rows.hpp"
 #include "nodes/nodes.hpp"
@@ -206,6 +207,7 @@ bool erase(std::int64_t id, const std::optional<std::string> &queue)
                           state.c_str()),
                    errhint("Use hipq.cancel() first."));
     return pg::as_hipq([&] {
+        job::erase_dependencies(*job.queue, id);
         const bool erased = catalog::statement_for(*job.queue, erase_sql).run(id).processed() == 1;
         erase_attempts.run(job.queue->id, id);
         job::erase_log(job.queue->id, id);

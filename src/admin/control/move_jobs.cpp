@@ -7,6 +7,8 @@
 #include "catalog/rights.hpp"
 #include "core/shards/ids.hpp"
 #include "core/shards/moved_key.hpp"
+#include "enqueue/enqueue.hpp"
+#include "job/dependency_rows.hpp"
 #include "job/log_rows.hpp"
 #include "job/made_by_handler.hpp"
 #include "nodes/nodes.hpp"
@@ -22,9 +24,10 @@ namespace {
 using catalog::Queue;
 
 // The columns that move with a job: all but queue_id, for which the queue's table has a default.
+// Tables of 0.2.0 lack the last one.
 #define HIPQ_MOVED_COLUMNS(job_data)                                                               \
     job_data ", max_retries, manual_reason" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("")            \
-        HIPQ_ATTEMPT_COLUMNS("")
+        HIPQ_ATTEMPT_COLUMNS("") "{waits}"
 constexpr const char *columns = HIPQ_MOVED_COLUMNS("job_data");
 // job_data must match the job type's parameters in the other queue.
 constexpr const char *columns_as_they_come =
@@ -36,13 +39,14 @@ constexpr std::string_view shard_key_as_it_is = ", shard_key";
 constexpr const char *shard_key_there = "{+, {shard key of chosen}+}";
 
 // $1 job type, $2 limit, $3 the other queue. A job that another session has locked, such as an
-// executor that runs it, is skipped; a job whose key is taken in the other queue stays. Only jobs
-// that were inserted into the other table are deleted from this one.
+// executor that runs it, is skipped; a job whose key is taken in the other queue stays, and so does
+// one that waits for the job with its key in this queue. Only jobs that were inserted into the
+// other table are deleted from this one.
 constexpr const char *move_sql = R"(
     WITH chosen AS MATERIALIZED (
         SELECT {columns}
         FROM {from} AS job
-        WHERE job.job_type = $1 AND job.state IN ('initial', 'retry')
+        WHERE job.job_type = $1 AND job.state IN ('initial', 'retry') {and no follower}
           AND (job.job_key = 'NONE' OR NOT EXISTS (SELECT FROM {to_live} AS holder WHERE holder.job_type = $1 AND holder.job_key = job.job_key
               {+AND holder.shard_key COLLATE "C" = {shard key of job}+}))
         ORDER BY job.id
@@ -64,7 +68,8 @@ constexpr const char *count_held_sql = R"(
     FROM {from} AS job
     JOIN {to_live} AS holder ON holder.job_type = job.job_type AND holder.job_key = job.job_key
         {+AND holder.shard_key COLLATE "C" = {shard key of job}+}
-    WHERE job.job_type = $1 AND job.job_key <> 'NONE' AND job.state IN ('initial', 'retry'))";
+    WHERE job.job_type = $1 AND job.job_key <> 'NONE' AND job.state IN ('initial', 'retry')
+      {and no follower})";
 
 // $1 job type, $2 to $4 the limits of the other queue.
 constexpr const char *too_much_sql = R"(
@@ -92,9 +97,12 @@ std::string with_shard_key_there(std::string list, const Queue &to)
 // Fills in the placeholders of a statement. Moves are rare enough to plan it each time.
 std::string between(const char *text, const Queue &from, const Queue &to)
 {
-    const std::array<std::pair<std::string_view, std::string>, 5> names{
+    const bool has_waits = from.has_waits;
+    const std::array<std::pair<std::string_view, std::string>, 7> names{
         {{"{columns}", columns},
          {"{columns as they come}", with_shard_key_there(columns_as_they_come, to)},
+         {"{waits}", has_waits ? ", waits_for" : ""},
+         {"{and no follower}", has_waits ? "AND job.waits_for IS DISTINCT FROM 'key'" : ""},
          {"{from}", from.qualified_live_table()},
          {"{to_live}", to.qualified_live_table()},
          {"{to}", to.qualified_table()}}};
@@ -154,6 +162,8 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
             0)
             wakeup::note_aimed_job();
         job::move_made_jobs(moved.ids, from, to);
+        if (from.has_waits && job::move_dependencies(from, to, moved.ids))
+            enqueue::demand_dependencies(to);
         moved.held = pg::run_once(between(count_held_sql, from, to), job_type).front().integer(0);
         return moved;
     });

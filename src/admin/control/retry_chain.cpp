@@ -206,7 +206,7 @@ void list_chain(const Catalogue &catalogue, const FoundJob &job, pg::ResultSet &
 {
     const pg::Rows rows =
         pg::as_hipq([&] { return catalog::statement_for(*job.queue, first_sql).run(job.id); });
-    if (rows.empty())  // the job is a successor of the job that holds its key
+    if (rows.empty())  // the row has gone since
         return;
     for (const Told &told : Chain(catalogue, rows.front().integer(0)).tell_from(*job.queue))
         result.add(told.job_id, told.retry_of, told.attempt, told.state, told.reason, told.sqlstate,

@@ -25,7 +25,7 @@ constexpr const char *retry_many_sql = R"(
     SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, coalesce($6, job.max_retries), job.job_data)" HIPQ_GIVEN_COLUMNS(
     "job.") R"(
     FROM {table} AS job
-    WHERE job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason NOT IN ('cancelled', 'expired')
+    WHERE job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason NOT IN ('cancelled', 'expired', 'skipped')
       AND ($2 IS NULL OR job.job_type = $2) AND job.update_time >= $3 AND job.update_time < $4
       AND NOT EXISTS (SELECT FROM {table} AS later WHERE later.retry_of = job.id)
       AND NOT EXISTS (SELECT FROM hipq.dead_letter AS letter

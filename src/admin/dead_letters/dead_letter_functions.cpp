@@ -4,6 +4,7 @@
 // A dead letter that another session has locked (its handler, another call) is refused by id and
 // skipped by filter: no caller waits for a handler.
 #include "admin/dead_letters/chosen_letter.hpp"
+#include "admin/dead_letters/redrive_dependents.hpp"
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
 #include "catalog/queue_statements.hpp"
@@ -131,7 +132,8 @@ void lock_redrives(const Queue &queue)
     pg::as_hipq([&] { lock_queue.run(queue.id); });
 }
 
-std::int64_t redrive(std::int64_t id, const std::optional<std::string> &to_queue)
+std::int64_t redrive(std::int64_t id, const std::optional<std::string> &to_queue,
+                     bool with_dependents)
 {
     const auto catalogue = catalog::catalogue();
     const Queue *found = find_controlled(*catalogue, id);
@@ -153,6 +155,8 @@ std::int64_t redrive(std::int64_t id, const std::optional<std::string> &to_queue
                    errmsg("job type \"%s\" has an unfinished job with key \"%s\"",
                           letter.job_type.c_str(), letter.job_key.c_str()),
                    errhint("Wait until it has finished, or cancel it."));
+    if (with_dependents)
+        redrive_dependents(*catalogue, {id, made.front(), to.id});
     return made.front();
 }
 
@@ -271,8 +275,9 @@ std::int64_t purge_many(const pg::Arguments &arguments)
 HIPQ_FUNCTION(hipq_redrive)
 {
     const hipq::pg::Arguments arguments(fcinfo);
-    return Int64GetDatum(
-        hipq::admin::redrive(arguments.integer64("id"), arguments.maybe_text("to_queue")));
+    return Int64GetDatum(hipq::admin::redrive(
+        arguments.integer64("id"), arguments.maybe_text("to_queue"),
+        arguments.maybe_bool(hipq::pg::Argument::later("with_dependents")).value_or(false)));
 }
 
 HIPQ_FUNCTION(hipq_redrive_jobs)

@@ -51,9 +51,7 @@ bool has_unfinished_jobs(const Queue &queue)
 {
     bool has = false;
     pg::as_hipq([&] {
-        has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() +
-                               ") OR EXISTS (SELECT FROM hipq.successor WHERE queue_id = $1)",
-                           queue.id)
+        has = pg::run_once("SELECT EXISTS (SELECT FROM " + queue.qualified_live_table() + ")")
                   .front()
                   .boolean(0);
     });

@@ -130,14 +130,13 @@ void demand_shard_key(UniqueScope scope, const std::string &shard_key)
 // ---- a queue that is in use ----
 
 // Uses the index on keys.
-constexpr const char *has_keys_sql = R"(
-    SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_key <> 'NONE')
-        OR EXISTS (SELECT FROM hipq.successor AS successor WHERE successor.queue_id = $1))";
+constexpr const char *has_keys_sql =
+    "SELECT EXISTS (SELECT FROM {live} AS job WHERE job.job_key <> 'NONE')";
 
 void demand_no_keys(const Queue &queue, const char *what)
 {
     const bool has_keys = pg::as_hipq([&] {
-        return catalog::statement_for(queue, has_keys_sql).run_latest(queue.id).front().boolean(0);
+        return catalog::statement_for(queue, has_keys_sql).run_latest().front().boolean(0);
     });
     const std::string name = queue.full_name();
     if (has_keys)

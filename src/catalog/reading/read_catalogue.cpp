@@ -51,6 +51,8 @@ constexpr std::array queue_fields{
     field<&Queue::name>("queue.name"),
     field<&Queue::owner>("queue.owner::oid"),
     field<&Queue::table>("queue.table_name"),
+    field<&Queue::has_waits>("EXISTS (SELECT FROM pg_attribute WHERE attrelid = "
+                             "'hipq.job'::regclass AND attname = 'waits_for')"),
     field<&Queue::is_strict>("coalesce(queue.is_strict, instance.is_strict)"),
     field<&Queue::is_dropped>("queue.is_dropped"),
     field<&Queue::history_all>("queue.history = 'all'"),

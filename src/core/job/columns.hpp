@@ -71,7 +71,8 @@ enum class ColumnOrigin : std::uint8_t {
     COLUMN(argument, job_data, jsonb, chosen, single)                                              \
     COLUMN(argument, result, jsonb, bookkeeping, attempt)                                          \
     COLUMN(argument, manual_reason, text, bookkeeping, single)                                     \
-    COLUMN(argument, traceparent, text, fixed, given)
+    COLUMN(argument, traceparent, text, fixed, given)                                              \
+    COLUMN(argument, waits_for, text, bookkeeping, single)
 
 #define HIPQ_COLUMN_ENTRY(argument, name, type, kind, origin) name,
 enum class Column : std::uint8_t { HIPQ_JOB_COLUMNS(HIPQ_COLUMN_ENTRY, ) };
@@ -110,7 +111,14 @@ constexpr bool is_required(Column column)
 {
     return column != Column::original_job_id && column != Column::retry_of &&
            column != Column::worker_id && column != Column::queue_ttl &&
-           column != Column::manual_reason && column != Column::traceparent;
+           column != Column::manual_reason && column != Column::traceparent &&
+           column != Column::waits_for;
+}
+
+// Returns whether tables of the previous release lack the column. It then counts as NULL.
+constexpr bool is_new(Column column)
+{
+    return column == Column::waits_for;
 }
 
 // Returns the column of that name; nothing: there is none.
@@ -126,11 +134,6 @@ std::string column_list(ColumnKind kind);
 #define HIPQ_OWN_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_OWN, prefix)
 #define HIPQ_GIVEN_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_GIVEN, prefix)
 #define HIPQ_ATTEMPT_COLUMNS(prefix) HIPQ_JOB_COLUMNS(HIPQ_LIST_ATTEMPT, prefix)
-// All columns, for a statement that writes a row unchanged: "job.queue_id, job.max_retries, ...".
-#define HIPQ_ALL_COLUMNS(prefix)                                                                   \
-    prefix "queue_id, " prefix "max_retries, " prefix "job_data, " prefix                          \
-           "manual_reason" HIPQ_OWN_COLUMNS(prefix) HIPQ_GIVEN_COLUMNS(prefix)                     \
-               HIPQ_ATTEMPT_COLUMNS(prefix)
 
 #define HIPQ_LIST_OWN(prefix, name, type, kind, origin) HIPQ_IF_OWN_##origin(", " prefix #name)
 #define HIPQ_LIST_GIVEN(prefix, name, type, kind, origin) HIPQ_IF_GIVEN_##origin(", " prefix #name)

@@ -9,7 +9,7 @@ std::string_view name(ConditionKind kind)
     static constexpr std::array<std::string_view, 24> names{"exists",
                                                             "state",
                                                             "set aside",
-                                                            "predecessor",
+                                                            "waits for",
                                                             "scheduled time",
                                                             "time window",
                                                             "expiry",

@@ -12,7 +12,7 @@ enum class ConditionKind : std::uint8_t {
     exists,
     state,
     set_aside,
-    predecessor,
+    waits_for,
     scheduled_time,
     time_window,
     expiry,
@@ -52,7 +52,9 @@ enum class Outcome : std::uint8_t {
     FINDING(retry_is_decided, state, failed)                                                       \
     FINDING(job_is_final, state, failed)                                                           \
     FINDING(job_is_set_aside, set_aside, failed)                                                   \
-    FINDING(follows_another, predecessor, meant)                                                   \
+    FINDING(waits_for_jobs, waits_for, meant)                                                      \
+    FINDING(waits_for_key, waits_for, meant)                                                       \
+    FINDING(waits_for_look, waits_for, meant)                                                      \
     FINDING(time_has_come, scheduled_time, passed)                                                 \
     FINDING(time_is_ahead, scheduled_time, meant)                                                  \
     FINDING(window_is_unclear, time_window, failed)                                                \

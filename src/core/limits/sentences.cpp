@@ -22,7 +22,10 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
     {Finding::job_is_set_aside,
      "What became of it cannot be written down, it is left alone: {text}. When the cause is gone "
      "hipq.fail_job() or hipq.cancel() ends it, and hipq.retry() runs it again."},
-    {Finding::follows_another, "It is enqueued when the job that holds its key has finished."},
+    {Finding::waits_for_jobs, "It comes after jobs that have not ended: {jobs}. {rule}"},
+    {Finding::waits_for_key, "Job {id} has its key: it starts when that one has ended."},
+    {Finding::waits_for_look,
+     "What it waited for is over: it starts when the scheduler has looked at it."},
     {Finding::time_has_come, "Its time has come."},
     {Finding::time_is_ahead, "It waits for its time, {time}."},
     {Finding::window_is_unclear, "Its time windows are {windows}: {problem}."},

@@ -20,8 +20,8 @@ std::string_view name(Duty duty)
         return "look for due jobs";
     case Duty::expiry:
         return "expire jobs";
-    case Duty::successors:
-        return "enqueue successors";
+    case Duty::waits:
+        return "look at jobs that wait for others";
     case Duty::worker_wait:
         return "give up jobs that no worker takes";
     case Duty::dispatch:

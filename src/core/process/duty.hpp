@@ -9,7 +9,7 @@ namespace hipq::core {
 enum class Duty : unsigned char {
     line,  // finds out which jobs are due
     expiry,
-    successors,
+    waits,  // jobs that wait for others
     worker_wait,
     dispatch,
     reclaim,

@@ -31,6 +31,8 @@ constexpr std::array<std::string_view, reason_count> reason_names{
     "retry_handler_failed",
     "cancelled",
     "expired",
+    "predecessor_failed",
+    "skipped",
     "released",
     "snoozed",
     "conflict",
@@ -107,7 +109,7 @@ Reason classify(std::string_view sqlstate)
 
 bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &rules)
 {
-    if (reason == Reason::cancelled || reason == Reason::expired)
+    if (is_unwanted(reason))
         return false;
     if (matches_any(rules.do_not_retry_on, reason, sqlstate))
         return false;
@@ -155,9 +157,14 @@ bool is_uncharged(Reason reason)
     return reason >= Reason::released;
 }
 
+bool is_unwanted(Reason reason)
+{
+    return reason >= Reason::cancelled && reason <= Reason::skipped;
+}
+
 bool asks_retry_handler(Reason reason)
 {
-    return !is_uncharged(reason) && reason != Reason::cancelled && reason != Reason::expired;
+    return !is_uncharged(reason) && !is_unwanted(reason);
 }
 
 Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules, int retry_count,
@@ -165,7 +172,7 @@ Verdict judge(Reason reason, std::string_view sqlstate, const RetryRules &rules,
 {
     if (is_uncharged(reason))
         return Verdict::put_back;
-    if (reason == Reason::cancelled || reason == Reason::expired)
+    if (is_unwanted(reason))
         return Verdict::never_retried;
     if (!is_retriable(reason, sqlstate, rules))
         return matches_any(rules.do_not_retry_on, reason, sqlstate) ? Verdict::ruled_out

@@ -34,6 +34,8 @@ enum class Reason : unsigned char {
     retry_handler_failed,
     cancelled,
     expired,
+    predecessor_failed,
+    skipped,
     // uncharged: the job goes back into its lane as if nothing had happened
     released,
     snoozed,
@@ -41,7 +43,7 @@ enum class Reason : unsigned char {
     read_only,
     stale_session,
 };
-inline constexpr std::size_t reason_count = 22;
+inline constexpr std::size_t reason_count = 24;
 
 std::string_view name(Reason reason);
 std::optional<Reason> parse_reason(std::string_view text);
@@ -65,7 +67,7 @@ bool is_valid_rule(std::string_view text);
 Reason classify(std::string_view sqlstate);
 
 // Returns whether the policy may retry: do_not_retry_on beats retry_on, which beats the reason's
-// default. cancelled and expired are never retried.
+// default. Jobs that are not wanted any more (is_unwanted) are never retried.
 bool is_retriable(Reason reason, std::string_view sqlstate, const RetryRules &rules);
 
 // Returns whether an error only means that the transaction conflicted with another: serialization
@@ -107,15 +109,19 @@ std::optional<Reason> session_fault(std::string_view sqlstate, std::string_view 
 // Reasons that do not cost the job a retry: all from `released` on.
 bool is_uncharged(Reason reason);
 
-// Returns whether to call the retry handler for this reason: all but uncharged reasons, cancelled
-// and expired.
+// Whether the reason means that the job was not wanted any more, or could not start: it is never
+// retried, and leaves no dead letter.
+bool is_unwanted(Reason reason);
+
+// Returns whether to call the retry handler for this reason: all but uncharged reasons, and those
+// for which the job was not wanted any more.
 bool asks_retry_handler(Reason reason);
 
 // The policy's verdict on a failed attempt, and why.
 enum class Verdict : unsigned char {
     put_back,         // uncharged
     retry,            // charged
-    never_retried,    // cancelled, expired
+    never_retried,    // is_unwanted
     ruled_out,        // by do_not_retry_on
     not_retriable,    // because of the reason
     no_retries_left,  // else it would be retried

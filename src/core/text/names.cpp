@@ -24,9 +24,9 @@ static_assert(longest_whole_stem + 1 + hash_digits + short_key_index_suffix.size
 
 // The names of a queue's leaves and indexes start with its table's name, so each of hipq's own
 // tables reserves all names that start like theirs.
-constexpr std::array<std::string_view, 12> own_tables{
-    "attempt", "dead_letter", "identity", "instance", "job",       "job_type",
-    "pause",   "queue",       "schedule", "shard",    "successor", "worker",
+constexpr std::array<std::string_view, 13> own_tables{
+    "attempt",  "dead_letter", "dependency", "graph_job", "identity", "instance", "job",
+    "job_type", "pause",       "queue",      "schedule",  "shard",    "worker",
 };
 
 constexpr std::array<std::string_view, 22> own_views{

@@ -89,6 +89,9 @@ memory::DatabaseSlot *slot_for(Oid database)
                                           .looked = false,
                                           .restores = 1,
                                           .aimed_calls = 1,
+                                          .wait_calls = 1,
+                                          .waits_seen = 0,
+                                          .waits_asked = false,
                                           .prepares = 0,
                                           .lane_losses = 1,
                                           .lane_searches = 0,
@@ -154,6 +157,34 @@ void ask_for(Oid database, bool memory::DatabaseSlot::*asked) noexcept
 void ask_for_dispatch(Oid database) noexcept
 {
     ask_for(database, &memory::DatabaseSlot::dispatch_asked);
+}
+
+void ask_for_waits(Oid database) noexcept
+{
+    ask_for(database, &memory::DatabaseSlot::waits_asked);
+}
+
+void waits_unknown(Oid database) noexcept
+{
+    if (!memory::is_loaded())
+        return;
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (memory::DatabaseSlot *slot = slot_or_overflow(database); slot != nullptr)
+        ++slot->wait_calls;
+}
+
+void all_waits_unknown() noexcept
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    for (memory::DatabaseSlot &slot : slots_in_use()) {
+        ++slot.wait_calls;
+        if (slot.database == InvalidOid || slot.closed)
+            continue;
+        slot.waits_asked = true;
+        if (slot.scheduler != memory::SchedulerState::running)
+            slot.next_due = pg::Time{0};
+        wake_whoever_looks_at(slot);
+    }
 }
 
 void ask_for_shares(Oid database) noexcept

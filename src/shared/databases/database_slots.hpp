@@ -65,6 +65,13 @@ bool is_closed(Oid database);
 [[nodiscard]] bool make_known(Oid database, bool insists);
 // Requests a dispatch: a job or a worker has become available. Cannot fail.
 void ask_for_dispatch(Oid database) noexcept;
+// Requests that the scheduler take the reported ends of jobs (shared/wakeup/watched_jobs.hpp).
+// Cannot fail.
+void ask_for_waits(Oid database) noexcept;
+// Reports that jobs may wait whose waits no scheduler knows: it looks at all of them when it next
+// looks at waits. The second is for all databases, and asks for that. Neither can fail.
+void waits_unknown(Oid database) noexcept;
+void all_waits_unknown() noexcept;
 // Requests that the scheduler check this node's shares of limits, because a job found no capacity
 // or because the rows of shares changed. Neither can fail.
 void ask_for_shares(Oid database) noexcept;

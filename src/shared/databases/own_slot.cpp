@@ -36,7 +36,8 @@ void detach_scheduler(int exit_code, bool must_look)
     slot->scheduler = memory::SchedulerState::none;
     slot->process = memory::no_process;
     slot->must_give_way = false;
-    if (slot->dispatch_asked || slot->shares_asked || slot->shares_changed || must_look)
+    if (slot->dispatch_asked || slot->waits_asked || slot->shares_asked || slot->shares_changed ||
+        must_look)
         slot->next_due = pg::Time{0};
     if (exit_code == 0) {
         slot->failures = 0;
@@ -111,6 +112,27 @@ bool set_queue_owners(int owners)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
     return std::exchange(memory::registry()->databases[mine.slot].queue_owners, owners) != owners;
+}
+
+bool was_asked_for_waits()
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    memory::DatabaseSlot *slot = slot_of(mine);
+    return slot != nullptr && std::exchange(slot->waits_asked, false);
+}
+
+WaitCalls wait_calls()
+{
+    const memory::Lock lock(LW_SHARED);
+    const memory::DatabaseSlot *slot = slot_of(mine);
+    return slot == nullptr ? WaitCalls{} : WaitCalls{slot->wait_calls, slot->waits_seen};
+}
+
+void waits_seen(unsigned calls)
+{
+    const memory::Lock lock(LW_EXCLUSIVE);
+    if (memory::DatabaseSlot *slot = slot_of(mine); slot != nullptr)
+        slot->waits_seen = calls;
 }
 
 unsigned count_aimed_calls()
@@ -207,7 +229,7 @@ bool leave_scheduler(pg::Time stay_until)
     if (slot == nullptr)
         return true;
     if (slot->next_due < stay_until || slot->watches_prefetched || slot->dispatch_asked ||
-        slot->shares_asked || slot->shares_changed)
+        slot->waits_asked || slot->shares_asked || slot->shares_changed)
         return false;
     slot->scheduler = memory::SchedulerState::leaving;
     return true;

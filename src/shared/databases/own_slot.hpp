@@ -20,6 +20,17 @@ struct SharesAsked {
 };
 SharesAsked shares_asked();
 SharesAsked take_shares_asked();
+// Whether ask_for_waits() was called since the last call of this function.
+bool was_asked_for_waits();
+// A number that changes with each waits_unknown(), and the one that was last passed to
+// waits_seen(): if they differ, all waits must be looked at. The scheduler passes 0 as long as it
+// works on waits, so that the next one looks at all of them if it exits.
+struct WaitCalls {
+    unsigned present;
+    unsigned seen;
+};
+WaitCalls wait_calls();
+void waits_seen(unsigned calls);
 // begin_look() clears the requests before a look, so that requests made during the look are not
 // lost. end_look() returns the earliest of those requests and of what the look found.
 void begin_look();

@@ -185,6 +185,7 @@ void note_chosen(std::int64_t job_id)
 
 void announce_jobs(const memory::RunningJob &first, std::span<const memory::Attempt> attempts)
 {
+    hand_look_on();  // no look came before this work
     for (const memory::Attempt &attempt : attempts)
         note_chosen(attempt.id);
     const pg::Time now{::GetCurrentTimestamp()};
@@ -296,8 +297,36 @@ bool should_leave(bool idle, pg::Time now)
     return give_way(idle, now);
 }
 
+namespace {
+
+constinit bool look_follows = false;
+constinit bool owes_look = false;
+
+}  // namespace
+
+void note_next_look(bool follows) noexcept
+{
+    look_follows = follows;
+}
+
+bool leave_to_own_look(Oid role) noexcept
+{
+    if (!look_follows || own_ticket().role != role)
+        return false;
+    owes_look = true;
+    return true;
+}
+
+void hand_look_on() noexcept
+{
+    if (std::exchange(owes_look, false) &&
+        !wake_idle_executor(own_ticket().database, own_ticket().role))
+        databases::look_due(own_ticket().database, pg::Time{0});
+}
+
 void begin_executor_look()
 {
+    owes_look = false;
     const ExecutorLock lock(LW_EXCLUSIVE);
     own_executor()->woken = false;
     end_turn(*own_executor());

@@ -42,6 +42,14 @@ void note_read_only(pg::Time now);
 // it leaves.
 void begin_leaving();
 
+// Before a commit: whether this executor looks for work right after it. A commit that makes one job
+// claimable for an executor of this role then wakes no other one (leave_to_own_look() returns
+// true): each look finds one job, and passes the wake-up on if there are more. If the executor runs
+// something else first, or leaves, hand_look_on() wakes another one. None can fail.
+void note_next_look(bool follows) noexcept;
+[[nodiscard]] bool leave_to_own_look(Oid role) noexcept;
+void hand_look_on() noexcept;
+
 // Before a look for work: begin_executor_look() ends the turn and forgets earlier wakeups. After
 // the look: was_woken() tells whether a wakeup came in the meantime, for work that the look may
 // have missed.

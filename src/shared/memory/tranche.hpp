@@ -22,6 +22,7 @@ enum class LockRank : unsigned char {
     lane_table,
     lane,
     waiters,
+    watched,
     decisions,
     run_times,
     statistics,

@@ -5,10 +5,12 @@
 #include "pg/clock.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/executor_slots.hpp"
+#include "shared/executors/own_executor.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/wakeup/completion_waiters.hpp"
 #include "shared/wakeup/own_prepared.hpp"
 #include "shared/wakeup/prepared.hpp"
+#include "shared/wakeup/watched_jobs.hpp"
 
 namespace hipq::wakeup {
 
@@ -30,6 +32,13 @@ struct LaneNote {
 };
 using LaneNotes = std::vector<LaneNote>;
 
+struct EndNote {
+    std::int64_t job_id;
+    End end;
+    std::optional<std::uint32_t> settled_at;  // new_waits() when it was settled
+};
+using EndNotes = std::vector<EndNote>;
+
 // What the current transaction has noted.
 struct Noted {
     std::size_t latest_lane = 0;
@@ -44,15 +53,11 @@ struct Noted {
     pg::Time due_for_worker = pg::infinity;
     pg::Time expires_for_worker = pg::infinity;
 
-    // If a transaction ends more jobs than this, all processes that wait for the end of a job are
-    // notified.
-    std::array<std::int64_t, 16> ended{};
-    std::size_t end_count = 0;
-
     bool catalogue_has_changed = false;
     bool shares_have_changed = false;
     bool is_told_of = false;  // other nodes must hear of this transaction
     bool restored = false;
+    bool waits_are_unknown = false;
     bool has_aimed = false;
     bool lanes_are_lost = false;
     bool lane_is_missing = false;
@@ -63,12 +68,16 @@ struct Noted {
     Oid changed_database = InvalidOid;
 };
 constinit Noted noted{};
-constinit LaneNotes *lane_notes = nullptr;  // on the heap, so that no destructor runs at exit
+constinit LaneNotes *lane_notes = nullptr;  // these are on the heap, so that no destructor runs at
+constinit EndNotes *end_notes = nullptr;    // exit
 
 void forget()
 {
     if (lane_notes != nullptr)
         lane_notes->clear();
+    if (end_notes != nullptr)
+        end_notes->clear();
+    forget_own_watches();
     noted = Noted{};
 }
 
@@ -77,7 +86,8 @@ void pass_on(const Note &note, pg::Time now)
     // If one job is due, and an executor is idle or can be started, no other process is needed.
     // Otherwise the scheduler handles it.
     const bool served =
-        note.due <= now && (executors::wake_idle_executor(MyDatabaseId, note.owner) ||
+        note.due <= now && ((note.count == 1 && executors::leave_to_own_look(note.owner)) ||
+                            executors::wake_idle_executor(MyDatabaseId, note.owner) ||
                             executors::request_executor(MyDatabaseId, note.owner, now));
     if (!served || note.count > 1)
         databases::look_due(MyDatabaseId, note.due);
@@ -133,13 +143,32 @@ void pass_on_lanes()
         lanes::look_again_at_lanes(MyDatabaseId);
 }
 
+// If a transaction ends more jobs than this, all processes that wait for the end of a job are
+// notified.
+constexpr std::size_t most_told_ends = 16;
+
+void tell_waiting_processes()
+{
+    std::array<std::int64_t, most_told_ends> ids{};
+    const bool are_many = end_notes->size() > ids.size();
+    for (std::size_t i = 0; !are_many && i < end_notes->size(); ++i)
+        ids[i] = (*end_notes)[i].job_id;
+    tell_end_of(are_many ? std::span<const std::int64_t>()
+                         : std::span<const std::int64_t>(ids).first(end_notes->size()));
+}
+
 void pass_on_ends()
 {
+    if (end_notes == nullptr || end_notes->empty())
+        return;
     if (are_ends_awaited())
-        tell_end_of(noted.end_count <= noted.ended.size()
-                        ? std::span<const std::int64_t>(noted.ended).first(noted.end_count)
-                        : std::span<const std::int64_t>());
-    noted.end_count = 0;
+        tell_waiting_processes();
+    if (are_jobs_watched())
+        for (const EndNote &note : *end_notes)
+            if (note.settled_at != new_waits() &&
+                (note.end == End::failure || is_watched(note.job_id)))
+                report_end(note.job_id);
+    end_notes->clear();
 }
 
 // Each process requests a look only once in a while, because one look of the scheduler covers
@@ -163,6 +192,9 @@ void pass_on_all()
         databases::everybody_looks();
     if (noted.restored)
         databases::jobs_restored(MyDatabaseId);
+    if (noted.waits_are_unknown || noted.restored || noted.lanes_are_lost)
+        report_all_waits(MyDatabaseId);
+    report_own_watches();
     if (noted.has_aimed || noted.lanes_are_lost || noted.restored)
         databases::jobs_aimed(MyDatabaseId);
     if (noted.catalogue_has_changed)
@@ -197,6 +229,8 @@ bool has_notes()
            noted.scheduler_must_look || noted.catalogue_has_changed || noted.shares_have_changed ||
            noted.is_told_of || noted.rights_have_changed || noted.lanes_are_lost ||
            noted.resumed_queue != 0 || noted.changed_database != InvalidOid ||
+           noted.waits_are_unknown || has_own_watches() ||
+           (end_notes != nullptr && !end_notes->empty()) ||
            (lane_notes != nullptr && !lane_notes->empty());
 }
 
@@ -221,8 +255,7 @@ extern "C" void hipq_locks_released(ResourceReleasePhase phase, bool is_commit, 
 {
     if (phase != RESOURCE_RELEASE_AFTER_LOCKS || !is_commit || !is_top_level)
         return;
-    if (noted.end_count > 0)
-        pass_on_ends();
+    pass_on_ends();
     if (!has_notes())
         return;
     pass_on_all();
@@ -259,11 +292,23 @@ void note_lane_key(const lanes::LaneName &lane, core::LaneKey key, Oid owner)
     lane_notes->push_back({lane, lane_for(lane, owner), {key, key}});
 }
 
-void note_end(std::int64_t job_id) noexcept
+void note_end(std::int64_t job_id, End end)
 {
-    if (noted.end_count < noted.ended.size())
-        noted.ended[noted.end_count] = job_id;
-    ++noted.end_count;
+    if (end_notes == nullptr)
+        end_notes = new EndNotes();
+    end_notes->push_back({job_id, end, std::nullopt});
+}
+
+void note_end_is_settled(std::int64_t job_id, std::uint32_t new_waits) noexcept
+{
+    for (EndNote &note : *end_notes)
+        if (note.job_id == job_id)
+            note.settled_at = new_waits;
+}
+
+void note_unknown_waits() noexcept
+{
+    noted.waits_are_unknown = true;
 }
 
 void note_look() noexcept

@@ -22,8 +22,19 @@ void note_waiting_for_worker(pg::Time due, pg::Time expires);
 // Notes that the current transaction enqueues an aimed job (job/aimed_jobs.hpp).
 void note_aimed_job();
 
-// Notes that the current transaction ends a job. Cheap.
-void note_end(std::int64_t job_id) noexcept;
+// Notes that the current transaction ends a job. Cheap. If other jobs wait for it, the scheduler
+// hears of it: of a failure in any case, because jobs may wait for it that are watched by another
+// job before them (flow/README.md).
+enum class End : bool { success, failure };
+void note_end(std::int64_t job_id, End end);
+
+// Notes that the current transaction has itself released all jobs that wait for an end it noted.
+// `new_waits`: new_waits() before it looked for these; the end counts as settled only as long as
+// this is the number.
+void note_end_is_settled(std::int64_t job_id, std::uint32_t new_waits) noexcept;
+
+// Notes that the current transaction may let jobs wait, or end, without a report of each.
+void note_unknown_waits() noexcept;
 
 // Notes that the scheduler must look at the changes of the current transaction.
 void note_look() noexcept;

@@ -3,10 +3,7 @@
 // The list is unordered and scanned from end to end. Scans happen only while a process waits.
 #include "shared/wakeup/completion_waiters.hpp"
 
-#include "core/limits/fair_quota.hpp"
-
 #include "pg/compat.hpp"
-#include "shared/databases/database_slots.hpp"
 #include "shared/memory/shared_struct.hpp"
 #include "shared/memory/tranche.hpp"
 
@@ -19,7 +16,7 @@ constexpr int max_awaited_ends = 1024;
 struct AwaitedEnd {
     std::int64_t job_id;
     Oid database;
-    int process;  // PGPROC number of a session; no_process: whichever process is the scheduler then
+    int process;  // PGPROC number
     bool was_told;
 };
 
@@ -31,10 +28,6 @@ constinit Waiters *waiters = nullptr;
 constinit memory::Tranche tranche{"HipqWaiters", memory::LockRank::waiters};
 
 constinit bool leaves_at_exit = false;
-
-// A scheduler waits for every job that has a successor, each session for one job. The scheduler
-// gets this percentage of what is free.
-constexpr int schedulers_share = 50;
 
 // The functions that read or change the entries need the lock.
 std::span<AwaitedEnd> entries()
@@ -64,11 +57,6 @@ bool add_entry(const AwaitedEnd &entry)
 bool is_own(const AwaitedEnd &entry)
 {
     return entry.process == pg::own_number();
-}
-
-bool is_schedulers(const AwaitedEnd &entry)
-{
-    return entry.process == memory::no_process && entry.database == MyDatabaseId;
 }
 
 bool is_meant(const AwaitedEnd &entry, std::span<const std::int64_t> job_ids)
@@ -110,28 +98,7 @@ bool was_told()
     return false;
 }
 
-void look_at_end_of(std::span<const std::int64_t> job_ids)
-{
-    if (job_ids.empty() && !are_ends_awaited())
-        return;
-    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
-    erase_entries(is_schedulers);
-    const core::Quota quota{max_awaited_ends, schedulers_share, 0};
-    const auto capacity = core::left_for_owner(quota, {waiters->count, 0});
-    for (const std::int64_t id :
-         job_ids.first(std::min(job_ids.size(), static_cast<std::size_t>(capacity))))
-        add_entry({id, MyDatabaseId, memory::no_process, false});
-}
-
 namespace {
-
-void forget_ends(Oid database) noexcept
-{
-    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
-    erase_entries([&](const AwaitedEnd &entry) {
-        return entry.process == memory::no_process && entry.database == database;
-    });
-}
 
 void request_ends()
 {
@@ -147,7 +114,7 @@ void set_up_ends()
 
 }  // namespace
 
-constinit const memory::Part ends_part{request_ends, set_up_ends, nullptr, forget_ends};
+constinit const memory::Part ends_part{request_ends, set_up_ends};
 
 bool are_ends_awaited() noexcept
 {
@@ -156,19 +123,12 @@ bool are_ends_awaited() noexcept
 
 void tell_end_of(std::span<const std::int64_t> job_ids) noexcept
 {
-    bool scheduler_waits = false;
-    {
-        const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
-        for (AwaitedEnd &entry : entries()) {
-            if (!is_meant(entry, job_ids))
-                continue;
+    const memory::TrancheLock lock(tranche, LW_EXCLUSIVE);
+    for (AwaitedEnd &entry : entries())
+        if (is_meant(entry, job_ids)) {
             entry.was_told = true;
-            scheduler_waits = scheduler_waits || entry.process == memory::no_process;
             memory::wake_process(entry.process);
         }
-    }
-    if (scheduler_waits)
-        databases::look_due(MyDatabaseId, pg::Time{0});
 }
 
 }  // namespace hipq::wakeup

@@ -1,5 +1,4 @@
-// Processes that wait for the end of a job: sessions in hipq.wait_for(), and the scheduler for jobs
-// that have a successor.
+// Sessions that wait for the end of a job, in hipq.wait_for().
 //
 // The transaction that ends the job notifies them after its commit. A waiting process does not rely
 // on that: it also looks by itself after a while.
@@ -9,9 +8,6 @@
 
 namespace hipq::wakeup {
 
-// A session
-// ----------------------------------------------------------------------------------------------
-
 // From now on this process is notified, until it calls stop_awaiting() or exits. Returns false if
 // there is no room, so that no notification will come.
 bool await_end(std::int64_t job_id);
@@ -19,16 +15,7 @@ void stop_awaiting() noexcept;
 // Whether this process was notified since the last call.
 bool was_told();
 
-// The scheduler
-// ----------------------------------------------------------------------------------------------
-
-// Makes the scheduler look when one of these jobs has ended. Replaces the jobs named before.
-void look_at_end_of(std::span<const std::int64_t> job_ids);
-
 extern const memory::Part ends_part;
-
-// The process that ends a job
-// ----------------------------------------------------------------------------------------------
 
 // Whether any process in the server waits for the end of a job. Checked after the end of a job is
 // visible: a process that starts to wait later sees it by itself.

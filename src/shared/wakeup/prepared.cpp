@@ -5,6 +5,7 @@
 
 #include "shared/databases/database_slots.hpp"
 #include "shared/lanes/lane_table.hpp"
+#include "shared/wakeup/watched_jobs.hpp"
 
 extern "C" {
 #include "access/twophase.h"
@@ -45,6 +46,7 @@ void look_for_unknown_jobs(Oid database) noexcept
 {
     lanes::lose_lanes(database);
     databases::jobs_aimed(database);
+    report_all_waits(database);
     databases::work_due(database, pg::Time{0});
 }
 

@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 use HipqCluster;
+use HipqFaults;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -69,12 +70,17 @@ foreach my $type ('by_lock', 'by_record')
 	my ($action, $second) = action_of($type, qq{'{"second": 1}'::jsonb, job_key => 'k',
 		max_retries => 4, on_duplicate => 'after'});
 	is($action, 'after', "$type: on_duplicate => after enqueues a successor");
-	is(join(' ',
-			action_of($type, qq{'{"third": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'})),
-		"returned $second",
-				"$type: a second call with on_duplicate => after gives the first successor");
+	is(join(' ', action_of($type, qq{'{"third": 1}'::jsonb, job_key => 'k', priority => 4,
+			on_duplicate => 'after'})), "replaced $second",
+		"$type: a second call with on_duplicate => after changes the first successor");
+	is(join(' ', action_of($type, qq{'{"fourth": 1}'::jsonb, job_key => 'k', priority => 5,
+			on_duplicate => 'after_first'})), "returned $second",
+		"$type: a call with on_duplicate => after_first gives the first successor");
+	is($hipq->sql("SELECT concat_ws(' ', state, outcome, waits_for, job_key, priority)
+			FROM hipq.jobs_detail WHERE id = $second"), 'initial waiting key k 4',
+		"$type: view jobs_detail shows a successor that waits for the job with its key");
 	like($hipq->why($second),
-		qr/^predecessor: It is enqueued when the job that holds its key has finished/,
+		qr/^waits for: Job $first has its key: it starts when that one has ended\.$/,
 		"$type: why() says what the successor waits for");
 	$lock->quit;
 	is($hipq->outcome($first), 'succeeded', "$type: the job before the successor succeeds");
@@ -85,11 +91,11 @@ foreach my $type ('by_lock', 'by_record')
 		"$type: the successor starts within 5 s after the job before it");
 	is(order_of($first, $second), "$first $second",
 		"$type: the successor runs after the first job");
-	is($hipq->sql("SELECT job_data FROM hipq.jobs_detail WHERE id = $second"), '{"second": 1}',
-		"$type: the successor has its own data");
+	is($hipq->sql("SELECT data FROM ran WHERE id = $second"), '{"third": 1}',
+		"$type: the successor runs with the newest data");
 	is($hipq->sql("SELECT max_retries FROM hipq.jobs_detail WHERE id = $second"), 4,
-		"$type: the successor has its own max_retries");
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
+		"$type: the successor keeps the max_retries of the first call, as the second gave none");
+	is($hipq->sql('SELECT count(*) FROM hipq.job WHERE waits_for = $$key$$'), 0,
 		"$type: no row of a successor is left");
 }
 
@@ -119,10 +125,15 @@ foreach my $type ('by_lock', 'by_record')
 	$lock->quit;
 	ok($hipq->wait_until("SELECT state = 'retry' FROM hipq.jobs_detail WHERE id = $first"),
 		'a job with a successor waits for its retry');
-	is($hipq->sql("SELECT count(*) FROM hipq.successor WHERE job_id = $second"), 1,
+	is($hipq->sql("SELECT count(*) FROM hipq.job WHERE waits_for = 'key' AND id = $second"), 1,
 		'a successor waits for a job that waits for its retry');
-	is(join(' ', action_of('by_lock', q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'})),
-		"returned $first", 'on_duplicate => after gives the job that waits for its retry');
+	is(join(' ', action_of('by_lock',
+				q{'{"newest": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'})),
+		"replaced $second",
+		'the newest data are for the successor of a job that waits for its retry');
+	is($hipq->sql("SELECT string_agg(job_data::text, ' ' ORDER BY id) FROM hipq.jobs_detail
+			WHERE id IN ($first, $second)"), '{"fail": 1, "lock": 1} {"newest": 1}',
+		'the job that waits for its retry keeps its data');
 	is($hipq->sql("SELECT hipq.cancel($first)"), 't',
 		'the job that waits for its retry is cancelled');
 	ok($hipq->wait_until("SELECT count(*) FROM hipq.jobs WHERE id = $second AND
@@ -138,6 +149,81 @@ foreach my $type ('by_lock', 'by_record')
 	is($hipq->outcome($first), 'expired', 'the job before the successor has expired');
 }
 
+# ---- the last attempt of a job that waits has the newest data, at its time
+foreach my $mode ('after', 'after_first')
+{
+	my ($action, $id) = action_of('by_lock', q{'{"old": 1}'::jsonb, job_key => 'k',
+		scheduled_run_time => '2100-01-01', priority => 3});
+	is(join(' ', action_of('by_lock',
+				qq{'{"new": 1}'::jsonb, job_key => 'k', on_duplicate => '$mode'})),
+		($mode eq 'after' ? 'replaced' : 'returned') . " $id",
+		"$mode: a job that waits gets no successor");
+	is($hipq->sql("SELECT concat_ws(' ', job_data, priority, extract(year FROM scheduled_run_time))
+			FROM hipq.jobs_detail WHERE id = $id"),
+		($mode eq 'after' ? '{"new": 1}' : '{"old": 1}') . ' 3 2100',
+		"$mode: a job that waits keeps time and priority");
+	$hipq->sql("SELECT hipq.cancel($id)");
+}
+
+# ---- a successor of a job that has ended meanwhile
+foreach my $type ('by_lock', 'by_record')
+{
+	my ($first, $lock) = start($type);
+	my $session = $hipq->session;
+	$session->query_safe('BEGIN');
+	my $second = $session->query_safe("SELECT id FROM hipq.enqueue_unique('$type', job_key => 'k',
+		on_duplicate => 'after')");
+	$lock->quit;
+	is($hipq->outcome($first), 'succeeded',
+		"$type: the job ends before the transaction of its successor");
+	$session->query_safe('COMMIT');
+	$session->quit;
+	ok($hipq->wait_until("SELECT outcome FROM hipq.jobs WHERE id = $second", 'succeeded', 8),
+		"$type: a successor runs though the job before it ended before its transaction");
+}
+
+# ---- between the end of a job and the release of its successor, which the scheduler has to see to
+# after a cancellation
+{
+	my $first;
+	my $lock = $hipq->hold_lock;
+	$first = $hipq->enqueue('by_record', q{'{"lock": 1}', queue => 'app.main', job_key => 'k'});
+	$hipq->pid_of($first);
+	my ($action, $second) = action_of('by_record',
+		q{'{"n": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	my $scheduler = HipqFaults::stop_at_rest($hipq, 'hipq scheduler');
+	$hipq->sql("SELECT hipq.cancel($first)");
+	is($hipq->outcome($first), 'cancelled', 'the job is cancelled while the scheduler is stopped');
+	my %expected = (after => 'replaced', after_first => 'returned', replace => 'replaced',
+		merge => 'merged', debounce => 'debounced');
+	is(join(' ', action_of('by_record',
+				qq{'{"n": 2}'::jsonb, job_key => 'k', on_duplicate => '$_'})),
+		"$expected{$_} $second", "$_: the successor stands for the job that has ended")
+			foreach qw(after after_first replace merge debounce);
+	is($hipq->sql("SELECT count(*) FROM ran WHERE id = $second"), 0,
+		'the successor has not run while the scheduler is stopped');
+	kill 'CONT', $scheduler;
+	is($hipq->outcome($second), 'succeeded', 'the successor runs when the scheduler goes on');
+	is($hipq->sql("SELECT data FROM ran WHERE id = $second"), '{"n": 2}', 'with the newest data');
+	$lock->quit;
+}
+
+# ---- a successor that expires
+{
+	my ($first, $lock) = start('by_record');
+	my ($action, $second) = action_of('by_record', q{'{}'::jsonb, job_key => 'k',
+		expires_time => now() + interval '1 s', on_duplicate => 'after'});
+	is($hipq->outcome($second), 'expired', 'a successor expires while the job before it runs');
+	is($hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $first"), 'running',
+		'the job before an expired successor runs on');
+	($action, my $third) = action_of('by_record',
+		q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	is($action, 'after', 'after an expired successor there can be another one');
+	$lock->quit;
+	is($hipq->outcome($third), 'succeeded', 'the other successor runs');
+	is($hipq->sql("SELECT count(*) FROM ran WHERE id = $second"), 0, 'the expired one never ran');
+}
+
 # ---- a successor that could never start
 {
 	my ($first, $lock) = start('by_record');
@@ -145,7 +231,8 @@ foreach my $type ('by_lock', 'by_record')
 			scheduled_run_time => '2100-01-02', expires_time => '2100-01-01')}),
 		qr/22023: expires_time 2100-01-01 .* is before scheduled_run_time 2100-01-02 /,
 			'a successor that expires before it is due is refused');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0, 'a refused successor leaves no row');
+	is($hipq->sql('SELECT count(*) FROM hipq.job WHERE waits_for = $$key$$'), 0,
+		'a refused successor leaves no row');
 	$lock->quit;
 	is($hipq->outcome($first), 'succeeded', 'the job before a refused successor succeeds');
 }
@@ -161,7 +248,7 @@ foreach my $type ('by_lock', 'by_record')
 	like($hipq->error_of(q{SELECT hipq.enqueue('strictly', '{"lang": "de"}', job_key => 'k',
 			on_duplicate => 'after')}), qr/22023: job_data of job type "strictly" lacks "to"/,
 		'a successor that lacks a parameter is refused');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
+	is($hipq->sql('SELECT count(*) FROM hipq.job WHERE waits_for = $$key$$'), 0,
 		'a successor that lacks a parameter leaves no row');
 	my ($action, $second) = action_of('strictly',
 		q{'{"to": "b"}'::jsonb, job_key => 'k', on_duplicate => 'after'});
@@ -202,18 +289,33 @@ foreach my $type (qw(by_lock by_record))
 		ROLLBACK");
 	like($hipq->error_of("SELECT hipq.enqueue('by_record', job_key => 'k', on_duplicate => 'after',
 			timeout => 0)"), qr/22023/, 'a successor is checked like any new job');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
+	is($hipq->sql('SELECT count(*) FROM hipq.job WHERE waits_for = $$key$$'), 0,
 		'a successor that is rolled back leaves no row');
 	($action, $second) = action_of('by_record',
 		q{'{}'::jsonb, job_key => 'k', on_duplicate => 'after'});
-	# ---- a crash, and a restart
-	$node->stop('immediate');
-	eval { $lock->quit };    # the server has ended its session
-	$node->start;
-	is($hipq->outcome($second), 'succeeded', 'a successor survives a crash of the server');
-	is($hipq->sql("SELECT accepted_time >= (SELECT update_time FROM hipq.jobs_detail
-			WHERE id = $first) FROM hipq.jobs_detail WHERE id = $second"), 't',
-		'a successor runs after the first job has run again');
+	$lock->quit;
+	is($hipq->outcome($second), 'succeeded', 'a successor runs after a cancelled one');
+}
+
+# ---- crashes
+foreach my $fault ('stop immediate', 'kill postmaster', 'kill scheduler')
+{
+	foreach my $type (qw(by_lock by_record))
+	{
+		my ($first, $lock) = start($type);
+		action_of($type, q{'{"n": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+		my ($action, $second) = action_of($type,
+			q{'{"n": 2}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+		HipqFaults::inject($hipq, $fault);
+		eval { $lock->quit };    # the server has ended its session
+		HipqFaults::bring_back($hipq, $fault);
+		is($hipq->outcome($second), 'succeeded', "$type: a successor survives: $fault");
+		is($hipq->sql("SELECT data FROM ran WHERE id = $second"), '{"n": 2}',
+			"$type: it has the newest data after: $fault");
+		is($hipq->sql("SELECT accepted_time >= (SELECT update_time FROM hipq.jobs_detail
+				WHERE id = $first) FROM hipq.jobs_detail WHERE id = $second"), 't',
+			"$type: it runs after the first job has run again: $fault");
+	}
 }
 
 # ---- a dump
@@ -221,6 +323,8 @@ foreach my $type (qw(by_lock by_record))
 	my ($first, $lock) = start('by_record');
 	my ($action, $second) = action_of('by_record',
 		q{'{"restored": 1}'::jsonb, job_key => 'k', on_duplicate => 'after'});
+	my $held = q{SELECT to_jsonb(job) - 'update_time' FROM hipq.job WHERE waits_for = 'key'};
+	my $row = $hipq->sql($held);
 	my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump';
 	$node->command_ok([ 'pg_dump', '-Fc', '-d', $node->connstr('postgres'), '-f', $dump ],
 		'a dump');
@@ -229,10 +333,12 @@ foreach my $type (qw(by_lock by_record))
 		'pg_restore restores a dump with a successor');
 	$lock->quit;
 	my $restored = $hipq->in('restored');
-	is($restored->sql("SELECT job_id FROM hipq.successor"), $second,
-		'a restored database has the successor');
+	is($restored->sql($held), $row, 'a restored database has the successor, with all its values');
 	$restored->sql('SELECT hipq.release_hold()');
 	is($restored->outcome($second), 'succeeded', 'a successor runs in the restored database');
+	is($restored->sql("SELECT string_agg(id::text, ' ' ORDER BY n) FROM ran
+			WHERE id IN ($first, $second)"), "$first $second",
+		'it runs there after the first job has run again');
 	is($hipq->outcome($second), 'succeeded',
 		'a successor runs in the original database after a dump');
 }
@@ -269,7 +375,7 @@ $hipq->sql(q{
 	$hipq->enqueue('step', q{'{"n": 1, "mode": "after"}', job_key => 'own'});
 	ok($hipq->wait_until(q{SELECT string_agg(data->>'n', ' ' ORDER BY n) FROM ran}, '1 2 3', 20),
 		'a procedure can enqueue its successor with on_duplicate => after');
-	foreach my $mode ('after', 'replace', 'return', 'error')
+	foreach my $mode ('after', 'after_first', 'replace', 'return', 'error')
 	{
 		$hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0);
 		$hipq->sql('TRUNCATE ran');
@@ -313,15 +419,16 @@ $hipq->sql(q{
 	my $script = PostgreSQL::Test::Utils::tempdir() . '/enqueue.sql';
 	append_to_file($script, q{
 \set key random(1, 100)
-\set mode random(0, 5)
-SELECT try_enqueue(('{error, return, replace, merge, debounce, after}'::text[])[:mode + 1], :key);
+\set mode random(1, 7)
+SELECT try_enqueue(
+    ('{error, return, replace, merge, debounce, after, after_first}'::text[])[:mode], :key);
 });
 	$node->command_ok([ 'pgbench', '-n', '-f', $script, '-c', $clients, '-j', 2, '-t', $calls, '-d',
 			$node->connstr('postgres') ],
 		"$clients sessions with $calls calls each meet no error");
 	ok($hipq->wait_until(q{SELECT count(*) FROM hipq.app_main WHERE state <> 'final'}, 0, 120),
 		'all jobs of all modes end');
-	is($hipq->sql('SELECT count(*) FROM hipq.successor'), 0,
+	is($hipq->sql('SELECT count(*) FROM hipq.job WHERE waits_for = $$key$$'), 0,
 		'no row of a successor is left after all modes');
 	is($hipq->sql(q{SELECT count(*) FROM hipq.jobs WHERE job_type = 'busy'
 			AND outcome <> 'succeeded'}), 0, 'every job of all modes succeeds');

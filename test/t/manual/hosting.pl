@@ -72,7 +72,7 @@ sub prepare
 sub compare_memory
 {
 	my ($name) = @_;
-	my $bytes = 400_000;
+	my $bytes = 1_065_000;
 	my @rows = $text =~ /^\| `([\w.]+)` \| (\d+) \| (\d+) \|$/mg;
 	is(scalar @rows, 15, 'the page names five settings');
 	while (my ($setting, $default, $size) = splice @rows, 0, 3)

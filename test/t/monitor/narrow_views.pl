@@ -37,6 +37,10 @@ $hipq->sql(q{
 	SELECT hipq.enqueue('send_receipt', '{"later": 1}', 'shop.orders', 'order-100235',
 		throttle_key => 'tenant-12');
 	SELECT hipq.enqueue('send_receipt', '{}', 'shop.orders', 'order-100236');
+	SELECT hipq.enqueue_graph('[{"name": "make the thumbnails", "job_type": "thumbnail",
+			"scheduled_run_time": "2100-01-01 00:00:00+00"},
+		{"name": "send the newsletter", "job_type": "newsletter", "queue": "shop.mail",
+			"after": ["make the thumbnails"]}]', queue => 'shop.orders');
 	INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
 		SELECT 'weekly-letter', '0 7 * * mon', 'shop', queue_id, 'newsletter', 'NONE'
 			FROM hipq.queue WHERE name = 'mail'});

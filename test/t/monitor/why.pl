@@ -30,11 +30,10 @@ sub explained
 	my ($id, $condition) = @_;
 	return $hipq->sql("SELECT explanation FROM hipq.why($id) WHERE condition = '$condition'");
 }
-# Returns the outcome of a job, which may be a successor that is in no queue yet.
 sub outcome_now
 {
 	my ($id) = @_;
-	return $hipq->sql("SELECT coalesce((SELECT outcome FROM hipq.jobs WHERE id = $id), 'waiting')");
+	return $hipq->sql("SELECT outcome FROM hipq.jobs WHERE id = $id");
 }
 
 # Runs a job of another queue, if any can run. After it an executor has checked the waiting job,
@@ -195,9 +194,28 @@ one_gate('hold', says => qr/release_hold/, open => 'SELECT hipq.release_hold()',
 	is(closed($holder), 'state', 'why() of a running job has only the condition state');
 	my $after = $hipq->enqueue('run',
 		q{queue => 'app.main', job_key => 'one', on_duplicate => 'after'});
-	one_gate('predecessor', id => $after, says => qr/^It is enqueued when/,
+	one_gate('waits for', id => $after,
+		says => qr/^Job $holder has its key: it starts when that one has ended\.$/,
 		open => sub { $lock->quit });
 	is(closed($holder), 'state', 'why() of a final job has only the condition state');
+}
+
+# ---- jobs that it comes after
+{
+	my ($lock, $first) = hold();
+	my $second = $hipq->enqueue('run',
+		q{queue => 'app.main', scheduled_run_time => now() + interval '1 hour'});
+	one_gate('waits for', with => "after => ARRAY[$first, $second], on_failure => 'run'",
+		says => qr/^It comes after jobs that have not ended: $first, $second\. It starts when all have ended, successfully or not\.$/,
+		open => sub { $lock->quit; $hipq->sql("SELECT hipq.cancel($second)") });
+	($lock, $first) = hold();
+	my $late = $hipq->enqueue('run', "queue => 'app.main', after => ARRAY[$first],
+		scheduled_run_time => now() + interval '1 hour'");
+	is(closed($late), 'waits for, scheduled time',
+		'why() of a job with a time says what it comes after, and the time');
+	$lock->quit;
+	one_gate('scheduled time', id => $late, says => qr/^It waits for its time/,
+		open => 'SELECT hipq.reschedule(:id, now())');
 }
 
 # ---- a final job: why() says how it ended, and shows the error to roles that can read it

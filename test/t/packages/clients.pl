@@ -45,13 +45,17 @@ subtest 'Node.js' => sub {
 			--loglevel=error pg @types/pg @types/node@20 typescript@5), $package) or return;
 	append_to_file("$there/enqueue.ts", <<'END');
 import pg from "pg";
-import { enqueue, Worker, type Job } from "hipq";
+import { enqueue, Graph, Worker, type Job } from "hipq";
 
 const client = new pg.Client();
 await client.connect();
 const id: string = await enqueue(client, "scan", { from: "node" }, { queue: "app.mail" });
 console.log(id);
 await client.end();
+const graph = new Graph({ queue: "app.mail", deadline: new Date() });
+const scan: "scan" = graph.job("scan", "scan", {}, { after: [id] });
+// @ts-expect-error: jobs of a graph have no such option
+graph.job("again", "scan", {}, { after: [scan], onDuplicate: "return" });
 new Worker({ name: "typed", queues: ["app.mail"] })
   .job("scan", (job: Job<{ from: string }>) => job.data.from.length);
 END

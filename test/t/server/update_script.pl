@@ -32,7 +32,7 @@ $ENV{PATH} = "$bin:$ENV{PATH}";
 # ---- release "former": this release, changed by each call of differs()
 my $former = slurp_file("$share/extension/hipq--$new.sql");
 my $changes = <<'SQL';
--- new: hipq.successor
+-- new: hipq.made_by_handler
 LOCK TABLE hipq.set_aside IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.set_aside ADD COLUMN error text NOT NULL;
 DROP VIEW hipq.running;
@@ -43,8 +43,7 @@ sub differs
 	$former =~ s/$pattern/$instead/ or die "this release has no $name";
 	return;
 }
-differs('new table', qr/CREATE TABLE hipq\.successor .*config_dump\('hipq\.successor', ''\);\n/s,
-	'');
+differs('new table', qr/CREATE TABLE (hipq\.made_by_handler) .*config_dump\('\1', ''\);\n/s, '');
 differs('new column of a table',
 	qr/,\n    error +text +NOT NULL\n(?=\);\nCOMMENT ON TABLE hipq\.set_aside\b)/, "\n");
 differs('... with a comment', qr/COMMENT ON COLUMN hipq\.set_aside\.error[^;]*;\n/, '');

@@ -63,9 +63,16 @@ $hipq->create_queue('app.main');
 $hipq->sql(q{
 	CREATE FUNCTION nap(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 		IF job.attempt = 1 THEN PERFORM pg_sleep(600); END IF; END $$;
+	CREATE FUNCTION hold(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		IF job.attempt = 1 AND job.job_data ? 'lock' THEN
+			PERFORM pg_advisory_xact_lock_shared(1);
+			RAISE 'again in a day';
+		END IF; END $$;
 	CREATE FUNCTION fail(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
 	CREATE FUNCTION pass(job hipq.job) RETURNS void LANGUAGE sql AS '';
 	SELECT hipq.register_job_type('app.main', 'nap', handler => 'nap'),
+		hipq.register_job_type('app.main', 'hold', handler => 'hold', claim => 'record',
+			retry_base => '1 day', retry_max => '1 day', max_retries => 3),
 		hipq.register_job_type('app.main', 'pass', handler => 'pass'),
 		hipq.register_job_type('app.main', 'doomed', handler => 'fail', max_retries => 0),
 			hipq.register_job_type('app.main', 'stubborn', handler => 'fail', max_retries => 9),
@@ -110,6 +117,25 @@ sub is_handled
 		scalar @died), "dead letters are handled $when");
 }
 is_handled('by the old release');
+
+# ---- jobs of on_duplicate => 'after', which are in a table of their own before the update. The job
+# before the first one ends before the update, that before the second one after it.
+my $lock = $hipq->hold_lock;
+my @holders = map { $hipq->enqueue('hold', qq{'{"lock": 1}', job_key => '$_'}) } qw(zero one two);
+$hipq->pid_of($_) foreach @holders;
+my @successors = (
+	$hipq->enqueue('hold', q{'{"n": 0}', job_key => 'zero', on_duplicate => 'after'}),
+	$hipq->enqueue('hold', q{'{"n": [1, "two"]}', job_key => 'one', on_duplicate => 'after',
+		priority => 5, timeout => 77, throttle_factor => 0.25, time_windows => '00:00-24:00',
+		max_retries => 4, expires_time => '2100-01-01', throttle_key => 'of one', queue_ttl => 99,
+		traceparent => '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'}),
+	$hipq->enqueue('hold', q{'null', job_key => 'two', on_duplicate => 'after'}));
+my %rows = map { $_ => $hipq->sql("SELECT job - 'update_time' FROM hipq.successor
+	WHERE job_id = $_") } @successors;
+$lock->quit;
+my $waiting_holders = 'id IN (' . join(', ', @holders) . ") AND state = 'retry'";
+ok($hipq->wait_until("SELECT count(*) FROM hipq.app_main WHERE $waiting_holders", 3),
+	'jobs with successors wait for their retries before the upgrade');
 my @clients = map { $load->start_client(seed => 42, seconds => 3600) } 1 .. 2;
 
 # Tests that jobs of the load run: 50 more have effects.
@@ -143,6 +169,35 @@ like($hipq->sql("SELECT explanation FROM hipq.why($waiting) WHERE condition = 'v
 	qr/version \Q$old\E, the library \Q$new\E; jobs go on/,
 	'why() reports the different versions');
 is($hipq->outcome($running), 'succeeded', 'the interrupted job has run again with the new library');
+$hipq->sql("SELECT hipq.reschedule($holders[0], now())");
+is($hipq->outcome($holders[0]), 'succeeded',
+	'a job with a successor succeeds with the old extension');
+is($hipq->sql('SELECT count(*) FROM hipq.successor'), 3,
+	'successors wait for the update of the extension');
+$lock = $hipq->hold_lock;
+my $busy = $hipq->enqueue('hold', q{'{"lock": 1}', job_key => 'busy'});
+$hipq->pid_of($busy);
+my $jobs = $hipq->sql('SELECT count(*) FROM hipq.app_main');
+like($hipq->error_of(
+		"SELECT hipq.enqueue('hold', job_key => 'busy', on_duplicate => '$_')"),
+	qr/55000: .*The extension is version \Q$old\E, the library \Q$new\E: table "hipq.job" has no column "waits_for"/s,
+	"$_: a running job gets no successor with the old extension") foreach 'after', 'after_first';
+is($hipq->sql('SELECT count(*) FROM hipq.app_main'), $jobs, 'the refused calls made no job');
+is($hipq->sql("SELECT hipq.enqueue('hold', job_key => 'busy', on_duplicate => 'return')"), $busy,
+	'on_duplicate => return returns the running job with the old extension');
+is($hipq->sql("SELECT id || ' ' || action FROM hipq.enqueue_unique('pass', '{}'::jsonb,
+		job_key => 'later', scheduled_run_time => now() + interval '1 day',
+		on_duplicate => '$_')"),
+	"$waiting " . ($_ eq 'merge' ? 'merged' : 'replaced'),
+	"$_: a waiting job is changed with the old extension") foreach qw(after replace merge);
+foreach my $mode (qw(after replace merge debounce return error))
+{
+	is($hipq->outcome_of('pass', "job_key => 'free', on_duplicate => '$mode'"), 'succeeded',
+		"$mode: a job with a free key runs with the old extension");
+}
+$hipq->sql("SELECT hipq.cancel($busy)");
+$lock->quit;
+is($hipq->outcome($busy), 'cancelled', 'a running job is cancelled with the old extension');
 push @died, $hipq->enqueue('dies');
 is($hipq->outcome($died[-1]), 'failed', 'a job leaves a dead letter with the old extension');
 is($hipq->outcome_of('lives'), 'succeeded', 'other jobs of its queue run with the old extension');
@@ -163,6 +218,20 @@ $hipq->sql('SET client_min_messages = warning; ALTER EXTENSION hipq UPDATE');
 is(version_of_extension($hipq), $new, 'the extension is updated');
 load_goes_on('new library, new extension');
 is_handled('after the update');
+is($hipq->outcome($successors[0]), 'succeeded',
+	'a successor runs after the update if the job before it has ended');
+is($hipq->sql("SELECT to_jsonb(job) - '{update_time, waits_for}'::text[]
+		FROM hipq.job WHERE id = $_ AND waits_for = 'key'"), $rows{$_},
+	'a successor has become a held job, with all its values') foreach @successors[ 1, 2 ];
+is($hipq->sql("SELECT job_data FROM hipq.job WHERE id = $successors[0]"), '{"n": 0}',
+	'the successor that has run had its data');
+like($hipq->why($successors[1]), qr/^waits for: Job $holders[1] has its key/,
+	'the held job waits for the job with its key');
+is($hipq->sql("SELECT to_regclass('hipq.successor') IS NULL"), 't',
+	'the table of successors is gone');
+$hipq->sql("SELECT hipq.reschedule($_, now())") foreach @holders[ 1, 2 ];
+is($hipq->outcome($_), 'succeeded', 'they and the jobs before them run after the update')
+	foreach @holders[ 1, 2 ], @successors[ 1, 2 ];
 is($hipq->sql("SELECT job_key FROM hipq.jobs WHERE id = $waiting"), 'later',
 	'the waiting job is there after the update');
 like($hipq->why($paused), qr/^pause/, 'the paused job waits for resume() after the update');
@@ -174,6 +243,10 @@ is($hipq->outcome($waiting), 'succeeded', 'a job from before the update runs');
 $hipq->create_queue('app.after');
 $hipq->sql(q{SELECT hipq.register_job_type('app.after', 'after', handler => 'pass')});
 is($hipq->outcome_of('after'), 'succeeded', 'jobs of a queue made after the update run');
+my ($indexes, $expected) = map { $hipq->sql("SELECT string_agg(replace(indexdef, 'app_$_', 'app'),
+		E'\n' ORDER BY replace(indexdef, 'app_$_', 'app'))
+	FROM pg_indexes WHERE tablename = 'app_${_}_live'") } qw(main after);
+is($indexes, $expected, 'a queue made before the update has the indexes of one made after it');
 
 # ---- a downgrade is refused
 like($hipq->error_of("ALTER EXTENSION hipq UPDATE TO '$old'"),

@@ -86,10 +86,10 @@ $hipq->sql('ALTER TABLE hipq.pause RENAME COLUMN falls TO crashes;
 	ALTER TYPE hipq.job_state RENAME VALUE $$retry$$ TO $$again$$');
 fails_by('a state', qw(enqueue insert copy cancel));
 $hipq->sql('ALTER TYPE hipq.job_state RENAME VALUE $$again$$ TO $$retry$$;
-	ALTER TABLE hipq.successor RENAME TO follower');
+	ALTER TABLE hipq.dependency RENAME TO edge');
 is($hipq->sql(q{SELECT hipq.enqueue('run') > 0}), 't',
 	'a call that does not need the missing table works');
-$hipq->sql('ALTER TABLE hipq.follower RENAME TO successor');
+$hipq->sql('ALTER TABLE hipq.edge RENAME TO dependency');
 is($hipq->sql('SELECT count(*) FROM hipq.job'), $jobs + 1, 'refused calls have enqueued nothing');
 
 # ---- columns that the last release does not have, and this library does not need

@@ -96,13 +96,21 @@ TEST(Columns, EachIsFoundByItsName)
     EXPECT_FALSE(find_column("").has_value());
 }
 
-TEST(Columns, ListsForStatementsHoldEachColumnOnce)
+TEST(Columns, ListsForStatementsHoldEachColumnOnceThatTheStatementsDoNotName)
 {
-    const std::multiset<std::string> listed = names_in(HIPQ_ALL_COLUMNS(""));
+    const std::multiset<std::string> listed =
+        names_in(HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("") HIPQ_ATTEMPT_COLUMNS(""));
     std::multiset<std::string> expected;
+    std::set<std::string_view> named_by_statements;
     for (const ColumnDefinition &column : job_columns)
-        expected.emplace(column.name);
+        if (column.origin == ColumnOrigin::single)
+            named_by_statements.insert(column.name);
+        else
+            expected.emplace(column.name);
     EXPECT_EQ(listed, expected);
+    EXPECT_EQ(named_by_statements,
+              (std::set<std::string_view>{"queue_id", "max_retries", "job_data", "manual_reason",
+                                          "waits_for"}));
 }
 
 TEST(Columns, ListsForStatementsFollowTheTable)

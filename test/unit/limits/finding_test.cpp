@@ -12,6 +12,7 @@ namespace {
 TEST(Finding, KindsHaveTheNamesThatUsersSee)
 {
     EXPECT_EQ(name(ConditionKind::exists), "exists");
+    EXPECT_EQ(name(ConditionKind::waits_for), "waits for");
     EXPECT_EQ(name(ConditionKind::scheduled_time), "scheduled time");
     EXPECT_EQ(name(ConditionKind::queue_owner), "queue owner");
     EXPECT_EQ(name(ConditionKind::throttle), "throttle");
@@ -28,7 +29,7 @@ TEST(Finding, EachConditionCanPassAndMostCanBeClosed)
     for (std::size_t i = 0; i <= static_cast<std::size_t>(ConditionKind::lane); ++i) {
         const auto kind = static_cast<ConditionKind>(i);
         const bool is_shown_closed_only =
-            kind == ConditionKind::set_aside || kind == ConditionKind::predecessor;
+            kind == ConditionKind::set_aside || kind == ConditionKind::waits_for;
         EXPECT_EQ(passing.contains(kind), !is_shown_closed_only) << name(kind);
         const bool never_closes = kind == ConditionKind::exists || kind == ConditionKind::throttle;
         EXPECT_EQ(closing.contains(kind), !never_closes) << name(kind);
@@ -39,9 +40,10 @@ TEST(Finding, EachHasASentence)
 {
     for (std::size_t i = 0; i < all_findings.size(); ++i) {
         const std::string_view text = sentence(static_cast<Finding>(i));
-        // The texts of pauses, of attempts that end and of jobs without a worker are sentences.
+        // The texts of pauses, of attempts that end, of jobs without a worker and of rules for jobs
+        // that come after others are sentences.
         EXPECT_TRUE(text.ends_with(".") || text.ends_with("{pause}") || text.ends_with("{end}") ||
-                    text.ends_with("{unable}"))
+                    text.ends_with("{unable}") || text.ends_with("{rule}"))
             << all_findings[i].name;
     }
 }

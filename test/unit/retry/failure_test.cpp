@@ -15,6 +15,7 @@ struct Expected {
     bool retriable;  // by default
     bool uncharged;
     bool asks_retry_handler;
+    bool unwanted = false;
 };
 
 constexpr Expected expectations[]{
@@ -33,8 +34,10 @@ constexpr Expected expectations[]{
     {Reason::invalid_parameters, "invalid_parameters", false, false, true},
     {Reason::explicit_failure, "explicit_failure", false, false, true},
     {Reason::retry_handler_failed, "retry_handler_failed", false, false, true},
-    {Reason::cancelled, "cancelled", false, false, false},
-    {Reason::expired, "expired", false, false, false},
+    {Reason::cancelled, "cancelled", false, false, false, true},
+    {Reason::expired, "expired", false, false, false, true},
+    {Reason::predecessor_failed, "predecessor_failed", false, false, false, true},
+    {Reason::skipped, "skipped", false, false, false, true},
     {Reason::released, "released", true, true, false},
     {Reason::snoozed, "snoozed", true, true, false},
     {Reason::conflict, "conflict", true, true, false},
@@ -74,6 +77,7 @@ TEST(Failure, NatureOfEveryReason)
         EXPECT_EQ(is_uncharged(expected.reason), expected.uncharged) << expected.name;
         EXPECT_EQ(asks_retry_handler(expected.reason), expected.asks_retry_handler)
             << expected.name;
+        EXPECT_EQ(is_unwanted(expected.reason), expected.unwanted) << expected.name;
     }
 }
 
@@ -172,20 +176,20 @@ TEST(Failure, AnAbsentSqlstateMatchesNoRule)
 TEST(Failure, DoNotRetryBeatsRetryBeatsNature)
 {
     for (const Expected &expected : expectations) {
-        const bool never =
-            expected.reason == Reason::cancelled || expected.reason == Reason::expired;
         const std::vector<std::string> rules{std::string{expected.name}};
-        EXPECT_EQ(is_retriable(expected.reason, "", {rules, {}}), !never) << expected.name;
+        EXPECT_EQ(is_retriable(expected.reason, "", {rules, {}}), !expected.unwanted)
+            << expected.name;
         EXPECT_FALSE(is_retriable(expected.reason, "", {{}, rules})) << expected.name;
         EXPECT_FALSE(is_retriable(expected.reason, "", {rules, rules})) << expected.name;
     }
 }
 
-TEST(Failure, CancelledAndExpiredNeverRetryWhateverTheSqlstate)
+TEST(Failure, UnwantedJobsNeverRetryWhateverTheSqlstate)
 {
     const std::vector<std::string> rules{"40001", "40"};
-    EXPECT_FALSE(is_retriable(Reason::cancelled, "40001", {rules, {}}));
-    EXPECT_FALSE(is_retriable(Reason::expired, "40001", {rules, {}}));
+    for (const Expected &expected : expectations)
+        EXPECT_EQ(is_retriable(expected.reason, "40001", {rules, {}}), !expected.unwanted)
+            << expected.name;
 }
 
 TEST(Failure, DecisionForEveryReasonWithRetriesLeft)
@@ -265,7 +269,11 @@ TEST(Failure, VerdictSaysWhy)
     EXPECT_EQ(judge(Reason::transient_error, "40001", {{}, rules}, 0, 1, true), Verdict::ruled_out);
     EXPECT_EQ(judge(Reason::validation_error, "22012", {}, 0, 1, true), Verdict::not_retriable);
     EXPECT_EQ(judge(Reason::validation_error, "40001", {rules, {}}, 0, 1, true), Verdict::retry);
-    EXPECT_EQ(judge(Reason::cancelled, "", {rules, {}}, 0, 1, true), Verdict::never_retried);
+    for (const Expected &expected : expectations)
+        EXPECT_EQ(judge(expected.reason, "40001", {rules, {}}, 0, 1, true) ==
+                      Verdict::never_retried,
+                  expected.unwanted)
+            << expected.name;
     EXPECT_EQ(judge(Reason::expired, "", {{}, rules}, 0, 1, true), Verdict::never_retried);
     EXPECT_EQ(judge(Reason::snoozed, "", {}, 9, 1, true), Verdict::put_back);
 }

@@ -3,12 +3,12 @@
 
 #include "pg/spi.hpp"
 
-namespace hipq::job {
+namespace hipq::pg {
 
 // The elements of a jsonb[]; they point into it, or into the current memory context.
-std::vector<pg::RawValue> elements_of(pg::RawValue array);
+std::vector<RawValue> elements_of(RawValue array);
 
 // A jsonb[] of the elements, in the current memory context.
-pg::RawValue array_of(std::span<const pg::RawValue> elements);
+RawValue array_of(std::span<const RawValue> elements);
 
-}  // namespace hipq::job
+}  // namespace hipq::pg
