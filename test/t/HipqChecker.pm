@@ -9,17 +9,20 @@
 #     # the answers to clients
 #     operations => [ { op, outcome => ok | refused | unknown, count, ids => [...] or nothing } ],
 #     jobs       => [ { id, op, queue, type, key, state, outcome, attempt, retry_count, max_retries,
-#                      fails, claim, group, batch, weak, excused } ],
+#                      reason, fails, claim, group, batch, weak, excused } ],
 #     effects    => [ [ id, attempt ] ],    # rows that handlers wrote in their transaction
 #     marks      => [ [ time, pid, what, id, attempt ] ],    # lines of hipq_marks, in their order
 #     # in commit order; or nothing
 #     changes    => [ [ xid, table, action, id, state, attempt, key ] ],
 #     letters    => [ id ],    # dead letters; or nothing
+#     # which job comes after which; or nothing
+#     dependencies => [ [ id, before_id, after_policy, on_failure ] ],
 #     charges    => 0,         # how many failures faults may have cost innocent jobs
 #   }
 #
 # The fields of a job:
 # op: the operation that made it
+# reason (or nothing): why it failed
 # fails: how many times its handler fails on purpose
 # claim: the way in which it was claimed
 # group: commits of its queue do not wait for the disk (a crash may lose the last of them)
@@ -50,7 +53,7 @@ my %edges = map { $_ => 1 } (
 my @checks = (
 	\&check_operations, \&check_origin, \&check_rows, \&check_drained, \&check_runs,
 		\&check_reruns, \&check_effects,
-	\&check_commits, \&check_charges, \&check_letters, \&check_changes);
+	\&check_commits, \&check_charges, \&check_letters, \&check_dependencies, \&check_changes);
 
 # Returns the violations: a list of [ invariant, sentence ], which is empty for a history that a
 # correct queue can produce.
@@ -333,7 +336,7 @@ sub check_charges
 	my ($history, $index) = @_;
 	my @found;
 	my $charges = 0;
-	foreach my $job (grep { !$_->{weak} } @{ $history->{jobs} })
+	foreach my $job (grep { !$_->{weak} && !is_stopped($_) } @{ $history->{jobs} })
 	{
 		my $id = $job->{id};
 		push @found, map { [ 'I8',
@@ -373,13 +376,61 @@ sub check_letters
 	{
 		my $has_letter = delete $letters{ $job->{id} };
 		push @found, [ 'I20', "job $job->{id} has failed and left no dead letter" ]
-			if $job->{outcome} eq 'failed' && !$has_letter;
+			if $job->{outcome} eq 'failed' && !$has_letter && !is_stopped($job);
 		push @found, [ 'I20', "job $job->{id} is $job->{outcome} and has a dead letter" ]
 			if $job->{outcome} eq 'succeeded' && $has_letter;
 	}
 	push @found, map { [ 'I20',
 			"there is a dead letter of job $_, which is not there" ] } sort keys %letters;
 	return @found;
+}
+
+# ---- I21: jobs that come after others
+
+# Returns whether the job ended because of a job before it.
+sub is_stopped { return ($_[0]{reason} // '') =~ /^(?:predecessor_failed|skipped)$/; }
+
+# A job that started has jobs before it that all ended as its policy demands, and before it started.
+# A job that did not start has one before it that did not succeed.
+sub check_dependencies
+{
+	my ($history, $index) = @_;
+	my (@found, %before);
+	push @{ $before{ $_->[0] } }, $_ foreach @{ $history->{dependencies} // [] };
+	foreach my $id (sort { $a <=> $b } keys %before)
+	{
+		my $job = $index->{rows}{$id} ? $index->{rows}{$id}[0] : next;
+		my ($policy, $on_failure) = @{ $before{$id}[0] }[ 2, 3 ];
+		my $needs_success = $policy eq 'succeeded' && $on_failure ne 'run';
+		my @earlier = map { $index->{rows}{ $_->[1] }[0] } grep { $index->{rows}{ $_->[1] } } @{
+			$before{$id} };
+		my @failed = map { $_->{id} } grep { $_->{outcome} ne 'succeeded' } @earlier;
+		push @found, [ 'I21', "job $id did not start, though no job before it failed" ]
+			if is_stopped($job) && !@failed;
+		push @found, [ 'I21', "job $id did not start, though it runs after failures" ]
+			if is_stopped($job) && !$needs_success;
+		my @runs = @{ $index->{runs_of}{$id} // [] } or next;
+		push @found, [ 'I21', "job $id ran, and did not start" ] if is_stopped($job);
+		push @found, [ 'I21', "job $id ran after job $failed[0], which did not succeed" ]
+			if $needs_success && @failed;
+		foreach my $earlier (@earlier)
+		{
+			push @found, [ 'I21', "job $id ran before the end of job $earlier->{id}" ]
+				if grep { !has_ended($index, $earlier, $_) } @runs;
+		}
+	}
+	return @found;
+}
+
+# Returns whether the job had made its last attempt when the later run began. A crash may have lost
+# the end of a job in a queue with group durability, which then ran again.
+sub has_ended
+{
+	my ($index, $job, $later) = @_;
+	my @runs = @{ $index->{runs_of}{ $job->{id} } // [] };
+	my @at_fault = grep { ($_->{end} // 1e18) > $later->{begin} && $_->{how} ne 'abort'
+		&& !($job->{group} && $_->{life} > $later->{life}) } @runs;
+	return !@runs || (!@at_fault && grep { $_->{begin} < $later->{begin} } @runs);
 }
 
 # ---- I3, I4, I6, I7, I9: the order of commits

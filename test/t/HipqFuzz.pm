@@ -32,8 +32,9 @@ my %values = (
 			"'function'", "'notify'", "'auto'", "'record'", "'lock'", "'SELECT 1'", "'fuzz.ok'",
 			"'fuzz.fails'", "'1 min'", "'7'",
 		"'mon-fri 09:00-17:00'", "'* * * * *'", "'Europe/Berlin'", "'return'",
-			"'replace'", "'merge'", "'debounce'", "'after'", "'error'", "'initial'", "'final'",
-			"'waiting'", "'wait'",
+			"'replace'", "'merge'", "'debounce'", "'after'", "'after_first'", "'error'",
+			"'initial'", "'final'", "'waiting'", "'wait'", "'succeeded'", "'finished'", "'any'",
+			"'skip'", "'run'",
 		"repeat('x', 64)", "repeat('x', 1001)", "repeat('x', 1000000)", "chr(1)",
 			"chr(1114109)", "convert_from('\\xff', 'UTF8')", "convert_from('\\xe4', 'LATIN1')",
 			"'{\"a\": 1}'", "'['",
@@ -174,6 +175,11 @@ sub useful
 		"SELECT hipq.enqueue('ext', '{}', queue => 'app.ext')",
 		"SELECT hipq.enqueue_many('$type', array_fill('1'::jsonb, ARRAY[20]), "
 			. "queue => 'app.main')",
+		"SELECT hipq.enqueue('$type', '{}', queue => 'app.main', after => "
+			. 'ARRAY(SELECT id FROM hipq.jobs ORDER BY id DESC LIMIT ' . (1 + int(rand(4))) . ')'
+			. pick('', ", on_failure => 'skip'", ", after_policy => 'any'") . ')',
+		"SELECT hipq.enqueue_unique('$type', '{}'::text, queue => 'app.main', job_key => 'one', "
+			. 'on_duplicate => ' . pick("'after'", "'after_first'") . ')',
 		"SELECT hipq.register_worker('worker', '{app.ext}', '{ext}', 10, 5, take_over => true)",
 			'SELECT hipq.claim(n, 5) FROM generate_series(1, 5) AS n',
 		'SELECT hipq.complete(n, 1) FROM generate_series(1, 50) AS n',

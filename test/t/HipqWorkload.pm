@@ -25,8 +25,8 @@ my @kinds = (
 	{ name => 'bad batch', weight => 1, type => 'batch', fails => 1 },
 	{ name => 'procedure', weight => 1, type => 'step' });
 
-# new($hipq, changes => 1): makes the schema of the load. With changes: a slot of logical decoding
-# records the order of commits.
+# new($hipq, changes => 1, flows => 1): makes the schema of the load. With changes: a slot of
+# logical decoding records the order of commits. With flows: some jobs come after others.
 sub new
 {
 	my ($class, $hipq, %options) = @_;
@@ -215,7 +215,28 @@ sub one_of_each
 		push @{ $jobs{$durability} }, [ "${type}_$claim", @rest ];
 	}
 	push @{ $jobs{strict} }, [ 'step_record', qq({"op": $op}) ];
-	return $self->insert_jobs(%jobs);
+	return transaction(insert_statements(%jobs), $self->{flows} ? $self->one_flow($op) : ());
+}
+
+# Returns the SQL that enqueues jobs after others: in a chain, in another queue, after a failure.
+sub one_flow
+{
+	my ($self, $op) = @_;
+	my $turn = int($op / 10);
+	my $enqueue = sub {
+		my ($name, $queue, $fails, $rest) = @_;
+		my $claim = $self->{claims}[ $turn++ % @{ $self->{claims} } ];
+		my $data = qq({"op": $op) . ($fails ? qq(, "fails": $fails) : '') . '}';
+		return "SELECT hipq.enqueue('work_$claim', '$data', queue => 'load.$queue'"
+			. ($rest ? ", $rest" : '') . ") AS $name \\gset\n\\echo :$name\n";
+	};
+	my ($queue, $other) = @{ $self->{durabilities} }[ $turn % 2, ($turn + 1) % 2 ];
+	return $enqueue->('first', $queue), $enqueue->('second', $queue, 1, 'after => ARRAY[:first]'),
+		$enqueue->('third', $other, 0, 'after => ARRAY[:second, :first]'),
+		$enqueue->('doomed', $other, 9), $enqueue->('lost', $queue, 0, 'after => ARRAY[:doomed]'),
+		$enqueue->('skipped', $queue, 0, q{after => ARRAY[:doomed], on_failure => 'skip'}),
+		$enqueue->('last', $queue, 0,
+			q{after => ARRAY[:third, :lost, :skipped], after_policy => 'finished'});
 }
 
 # Returns a job whose first attempt takes some time, by default of a type that has such jobs.
@@ -230,14 +251,21 @@ sub long_job
 sub insert_jobs
 {
 	my ($self, %jobs) = @_;
+	return transaction(insert_statements(%jobs));
+}
+
+sub transaction { return join '', "BEGIN;\n", @_, "COMMIT;\n"; }
+
+sub insert_statements
+{
+	my (%jobs) = @_;
 	my $values = sub { sprintf q{('%s', '%s', %s, %s, %s)}, @{$_[0]}[ 0, 1 ], $_[0][2] // q('NONE'),
 		$_[0][3] // 'hipq.now()', $_[0][4] // q('infinity'); };
-	my @inserts = map {
+	return map {
 		"INSERT INTO hipq.load_$_ (job_type, job_data, job_key, scheduled_run_time, expires_time)
 			VALUES "
 		  . join(', ', map { $values->($_) } @{ $jobs{$_} }) . " RETURNING id;\n"
 	} grep { @{ $jobs{$_} } } sort keys %jobs;
-	return join '', "BEGIN;\n", @inserts, "COMMIT;\n";
 }
 
 # ---- clients
@@ -293,9 +321,26 @@ sub operation
 		return "COPY $table (job_type, job_data, job_key) FROM STDIN (DELIMITER '|');\n"
 			. join("\n", @lines) . "\n\\.\n\\echo copied\n";
 	}
-	my ($type) = @{ $jobs[0] };
+	if ($self->{flows} && $form > 0.93)
+	{
+		my $after = pick('', q{, on_failure => 'skip'}, q{, after_policy => 'finished'});
+		return "BEGIN;\n" . enqueue_many($queue, \@jobs) . " AS ids \\gset\n"
+			. enqueue_many("load.${\pick(@{ $self->{durabilities} })}",
+				[ map { $self->make_job($op) } 1 .. $count ],
+				", after => (:'ids'::bigint[])[1:${\pick(1, 2, 10)}]$after")
+			. ";\nCOMMIT;\n";
+	}
+	return enqueue_many($queue, \@jobs) . ";\n";
+}
+
+# Returns a call for those of the jobs that have the type of the first one.
+sub enqueue_many
+{
+	my ($queue, $jobs, $more) = @_;
+	my $type = $jobs->[0][0];
 	return "SELECT hipq.enqueue_many('$type', ARRAY[" . join(', ',
-		map { "'$_->[1]'" } grep { $_->[0] eq $type } @jobs) . "]::jsonb[], queue => '$queue');\n";
+		map { "'$_->[1]'" } grep { $_->[0] eq $type } @$jobs) . "]::jsonb[], queue => '$queue'"
+		. ($more // '') . ')';
 }
 
 # Returns how many jobs an operation makes if it succeeds.
@@ -409,10 +454,12 @@ sub rows
 
 my $select_jobs = q{
 	SELECT id, job_data->>'op' AS op, queue, job_type, job_key, state, outcome, attempt,
-		retry_count, max_retries,
+		retry_count, max_retries, retry_reason,
 		coalesce((job_data->>'fails')::integer, 0) AS fails
 	FROM hipq.jobs_detail
 	WHERE job_data ? 'op'};
+
+my $select_dependencies = 'SELECT job_id, before_id, after_policy, on_failure FROM hipq.dependency';
 
 # Copies final jobs and dead letters, which the retention may remove, so that history() includes
 # them.
@@ -420,13 +467,15 @@ sub keep
 {
 	my ($self) = @_;
 	$self->{hipq}->sql("CREATE TABLE kept_job AS $select_jobs LIMIT 0;
-		CREATE TABLE kept_letter AS SELECT job_id FROM hipq.dead_letters LIMIT 0")
+		CREATE TABLE kept_letter AS SELECT job_id FROM hipq.dead_letters LIMIT 0;
+		CREATE TABLE kept_dependency AS $select_dependencies LIMIT 0")
 	  unless $self->has_kept;
 	$self->{hipq}->sql(qq{
 		INSERT INTO kept_job $select_jobs AND state = 'final'
 			AND id NOT IN (SELECT id FROM kept_job);
 		INSERT INTO kept_letter SELECT job_id FROM hipq.dead_letters
-			WHERE job_id NOT IN (SELECT job_id FROM kept_letter)});
+			WHERE job_id NOT IN (SELECT job_id FROM kept_letter);
+		INSERT INTO kept_dependency $select_dependencies EXCEPT SELECT * FROM kept_dependency});
 	return;
 }
 
@@ -444,10 +493,17 @@ sub letters
 	return [ map { $_->[0] } $self->rows("SELECT job_id FROM hipq.dead_letters $kept") ];
 }
 
+sub dependencies
+{
+	my ($self) = @_;
+	my $kept = $self->has_kept ? 'UNION SELECT * FROM kept_dependency' : '';
+	return [ $self->rows("$select_dependencies $kept") ];
+}
+
 sub jobs
 {
 	my ($self) = @_;
-	my @names = qw(id op queue type key state outcome attempt retry_count max_retries fails);
+	my @names = qw(id op queue type key state outcome attempt retry_count max_retries reason fails);
 	my @jobs;
 	my $kept = $self->has_kept
 		? 'AND id NOT IN (SELECT id FROM kept_job) UNION ALL SELECT * FROM kept_job' : '';
@@ -509,6 +565,7 @@ sub history
 		marks => [ map { [ split / / ] } lines_of($self->marks_file) ],
 		changes => $self->{changes} ? $self->changes : undef,
 		letters => $self->letters,
+		dependencies => $self->{flows} ? $self->dependencies : [],
 		charges => $options{charges} // 0,
 	};
 }

@@ -147,13 +147,27 @@ sub good_history
 	commit($h, [ 'live', 'update', 10, 'retry', 1 ]);
 	succeed($h, 10, 2, 17);
 	push @{ $h->{effects} }, [ 10, 1 ];
+	# Job 12 comes after jobs 3 and 5, job 13 after the failed job 6, job 14 after that one.
+	push @{ $h->{operations} }, { op => 12, outcome => 'ok', count => 4, ids => [ 12 .. 15 ] };
+	commit($h, map { [ 'live', 'insert', $_, 'initial', 0 ] } 12 .. 15);
+	job($h, 12, op => 12);
+	succeed($h, 12, 1, 17);
+	job($h, 13, op => 12, outcome => 'failed', reason => 'predecessor_failed', attempt => 0);
+	job($h, 14, op => 12, outcome => 'skipped', reason => 'skipped', attempt => 0);
+	commit($h, [ 'live', 'delete', $_ ], [ 'final', 'insert', $_, 'final', 0 ]) foreach 13, 14;
+	job($h, 15, op => 12);
+	succeed($h, 15, 1, 17);
+	$h->{dependencies} = [ (map { [ 12, $_, 'succeeded', 'fail' ] } 3, 5),
+		[ 13, 6, 'succeeded', 'fail' ], [ 14, 13, 'succeeded', 'skip' ],
+		[ 15, 14, 'finished', 'fail' ] ];
 	return $h;
 }
 
 is(HipqChecker::describe(HipqChecker::check(good_history())), '',
 	'a history of a correct queue passes');
 is(HipqChecker::describe(HipqChecker::check({ %{ good_history() }, changes => undef,
-		letters => undef })), '', 'a history without changes and dead letters passes');
+		letters => undef, dependencies => undef })), '',
+	'a history without changes, dead letters and dependencies passes');
 
 # ---- mutants
 
@@ -320,7 +334,26 @@ my @mutants = (
 		sub { $_[0]{letters} = []; } ],
 	[ qr/^I20: job 1 is succeeded and has/, 'a job that succeeded has a dead letter',
 		sub { push @{ $_[0]{letters} }, 1; } ],
-	[ qr/^I20: .* job 60/, 'a dead letter has no job', sub { push @{ $_[0]{letters} }, 60; } ]);
+	[ qr/^I20: .* job 60/, 'a dead letter has no job', sub { push @{ $_[0]{letters} }, 60; } ],
+	[ qr/^I21: job 4 ran before the end of job 5/, 'a job runs before the job before it',
+		sub { push @{ $_[0]{dependencies} }, [ 4, 5, 'succeeded', 'fail' ]; } ],
+	[ qr/^I21: job 15 ran before the end of job 12/, 'a job runs while the job before it runs',
+		sub { push @{ $_[0]{dependencies} }, [ 15, 12, 'finished', 'fail' ];
+			my @end = splice @{ $_[0]{marks} }, place_of($_[0]{marks}, 17, 'end', 12), 2;
+			insert_before($_[0]{marks}, place_of($_[0]{marks}, 17, 'end', 15), @end); } ],
+	[ qr/^I21: job 15 ran before the end of job 8/, 'a job runs before a job that is retried',
+		sub { push @{ $_[0]{dependencies} }, [ 15, 8, 'finished', 'fail' ];
+			mark($_[0], 15, [ 'begin', 8, 1 ], [ 'fail', 8, 1 ]); } ],
+	[ qr/^I21: job 9 ran after job 6, which did not succeed/, 'a job runs after a failure',
+		sub { push @{ $_[0]{dependencies} }, [ 9, 6, 'succeeded', 'skip' ]; } ],
+	[ qr/^I21: job 13 did not start, though no job before it failed/,
+		'a job fails although those before it have succeeded',
+		sub { $_[0]{dependencies}[2][1] = 3; } ],
+	[ qr/^I21: job 14 did not start, though it runs after failures/,
+		'a job is skipped although it runs after failures',
+		sub { $_[0]{dependencies}[3][3] = 'run'; } ],
+	[ qr/^I21: job 13 ran, and did not start/, 'a job runs that fails because of another one',
+		sub { mark($_[0], 15, [ 'begin', 13, 1 ], [ 'fail', 13, 1 ]); } ]);
 
 foreach my $mutant (@mutants)
 {

@@ -51,7 +51,7 @@ sub run_round
 	srand $seed;
 	note "seed $seed: $cycles faults, $jobs jobs";
 	my $hipq = HipqCluster->new("crashes_$seed", HipqWorkload::settings());
-	my $load = HipqWorkload->new($hipq, changes => 1);
+	my $load = HipqWorkload->new($hipq, changes => 1, flows => 1);
 	my @names = HipqFaults::names();
 	my @faults = map { shuffle(@names) } 0 .. $cycles / @names;
 	my ($slowest, $unreached, $began) = (0, 0, time());
@@ -89,15 +89,16 @@ sub run_round
 	$outcomes{ $_->{outcome} }++ foreach @{ $history->{operations} };
 	cmp_ok(scalar @{ $history->{jobs} }, '>=', $jobs * 0.9,
 		'at least 90 % of the jobs were enqueued');
+	cmp_ok(scalar @{ $history->{dependencies} }, '>', 0, 'jobs came after others');
 	is($hipq->sql(q{CREATE EXTENSION amcheck; SELECT count(bt_index_check(indexrelid, true)) > 0
 			FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
 		WHERE relnamespace = 'hipq'::regnamespace AND relkind = 'i'}), 't',
 		'all indexes of hipq match their tables');
 	unlike(slurp_file($hipq->node->logfile), qr/PANIC:|TRAP:|reference leak|leaked/,
 		'the log has nothing alarming');
-	note sprintf '%d jobs in %.0f s; %d operations: %s; %d marks, %d changes; recovery took %.2f s '
-		. 'at most', scalar @{ $history->{jobs} }, $seconds,
-	  scalar @{ $history->{operations} },
+	note sprintf '%d jobs, %d dependencies in %.0f s; %d operations: %s; %d marks, %d changes; '
+		. 'recovery took %.2f s at most', scalar @{ $history->{jobs} },
+	  scalar @{ $history->{dependencies} }, $seconds, scalar @{ $history->{operations} },
 	  	join(', ', map { "$outcomes{$_} $_" } sort keys %outcomes), scalar @{ $history->{marks} },
 	  	scalar @{ $history->{changes} }, $slowest;
 	$hipq->node->teardown_node;

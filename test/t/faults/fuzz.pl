@@ -72,7 +72,8 @@ $hipq->sql(q{
 				(SELECT string_agg(job_type::text, '' ORDER BY queue_id, name) FROM hipq.job_type),
 			(SELECT string_agg(instance::text, '' ORDER BY name) FROM hipq.instance),
 				(SELECT string_agg(pause::text, '' ORDER BY pause::text) FROM hipq.pause),
-			(SELECT string_agg(md5(successor::text), '' ORDER BY job_id) FROM hipq.successor),
+			(SELECT string_agg(md5(dependency::text), '' ORDER BY job_id, before_id)
+				FROM hipq.dependency),
 				(SELECT count(*) FROM hipq.dead_letter), (SELECT count(*) FROM hipq.attempt),
 			(SELECT string_agg(worker::text, '' ORDER BY worker_id) FROM hipq.worker))) $$;
 	CREATE FUNCTION fuzz.unchanged_by_refusal(statement text) RETURNS void LANGUAGE plpgsql AS $$

@@ -295,7 +295,7 @@ foreach my $number (1 .. $clusters)
 		'hipq.executor_idle_timeout' => '100ms', 'hipq.retention' => '4h',
 		'hipq.health_enabled' => 'off', 'hipq.worker_grace' => 0);
 	$points = HipqPoints->new($hipq);
-	$load = HipqWorkload->new($hipq, changes => 1);
+	$load = HipqWorkload->new($hipq, changes => 1, flows => 1);
 	$load->add_rare_types;
 	$hipq->create_queue('outside.jobs');
 	$hipq->sql(q{SELECT hipq.register_job_type('outside.jobs', 'outside', handler_kind => 'notify',

@@ -14,7 +14,7 @@ note "seed $seed, $jobs jobs";
 my $hipq = HipqCluster->new('checked', HipqWorkload::settings(), streaming => 1,
 	'wal_consistency_checking' => 'all', full_page_writes => 'on');
 my $primary = $hipq->node;
-my $load = HipqWorkload->new($hipq);
+my $load = HipqWorkload->new($hipq, flows => 1);
 $hipq->sql(q{CREATE EXTENSION amcheck;
 	SELECT hipq.register_job_type('load.strict', 'outside', handler_kind => 'notify');
 	SELECT hipq.register_job_type(queue, 'parked', handler_kind => 'notify')
@@ -61,6 +61,8 @@ sub contents
 			ORDER BY job_id, attempt, ended_time, reason)) FROM hipq.attempt
 		UNION ALL SELECT 'dead_letter', count(*), md5(string_agg(letter::text, ',' ORDER BY job_id))
 			FROM hipq.dead_letter AS letter
+		UNION ALL SELECT 'dependency', count(*), md5(string_agg(dependency::text, ','
+			ORDER BY job_id, before_id)) FROM hipq.dependency
 		UNION ALL SELECT 'effect', count(*),
 			md5(string_agg(effect::text, ',' ORDER BY job_id, attempt)) FROM effect});
 }
