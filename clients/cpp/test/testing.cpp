@@ -33,6 +33,20 @@ void check_run_until_idle(const Connection &connection)
     check(detail::is_busy(connection, "app.mail") == false, "none waits");
 }
 
+void check_after_own_job(const Connection &connection)
+{
+    std::int64_t next = 0;
+    Worker worker({.name = "first", .queues = {"app.mail"}});
+    worker.job("scan", [&](Job &job) {
+        if (job.data.empty())
+            next = enqueue(Connection(), "scan", {{"n", 3}}, {.queue = "app.mail", .after = {job}});
+    });
+    enqueue(connection, "scan", Json::object(), {.queue = "app.mail"});
+    run_until_idle(worker, connection, "app.mail", std::chrono::minutes(1));
+    check(wait_for(connection, next, "0")->outcome == "succeeded",
+          "a job that comes after the job of its handler has run");
+}
+
 void check_limits(const Connection &connection)
 {
     const std::int64_t id = enqueue(connection, "scan", {}, {.queue = "app.mail"});
@@ -69,6 +83,7 @@ int main()
         const Connection connection;
         check_enqueued(connection);
         check_run_until_idle(connection);
+        check_after_own_job(connection);
         check_limits(connection);
         std::cout << "all holds\n";
     } catch (const std::exception &error) {

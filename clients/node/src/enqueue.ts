@@ -2,13 +2,16 @@
 
 import { call, duration, json, type Duration, type Queryable, type Types } from "./sql.js";
 
+/** A job by its id, or by an object that has it, such as the job of a handler. */
+export type JobOrId = string | { readonly id: string };
+
 export interface EnqueueOptions {
   /** "instance.queue"; by default the queue that has the job type. */
   queue?: string;
   /** One unfinished job for each key. */
   key?: string;
   /** What to do if an unfinished job has the key. */
-  onDuplicate?: "error" | "return" | "replace" | "merge" | "debounce" | "after";
+  onDuplicate?: "error" | "return" | "replace" | "merge" | "debounce" | "after" | "after_first";
   scheduledRunTime?: Date | string;
   /** The job expires if it has not started by this time. */
   expiresTime?: Date | string;
@@ -23,12 +26,22 @@ export interface EnqueueOptions {
   worker?: string;
   /** The trace of the job, in the format of W3C Trace Context. */
   traceparent?: string;
+  /** The jobs that it comes after: it waits for their ends. */
+  after?: readonly JobOrId[];
+  /** When it starts: when all of them have succeeded (the default), when all have ended, or when
+      one has succeeded. */
+  afterPolicy?: "succeeded" | "finished" | "any";
+  /** What becomes of it when that cannot be met: "fail" is the default. */
+  onFailure?: "fail" | "skip" | "run";
 }
 
 export interface EnqueueManyOptions extends Omit<EnqueueOptions, "key" | "worker"> {
   /** One for each job; null: no key. */
   keys?: (string | null)[];
 }
+
+/** How a job ended. */
+export type Ended = "succeeded" | "failed" | "cancelled" | "expired" | "skipped";
 
 /** sent: to another server, which drops the job if its key is taken there. */
 export type Action =
@@ -41,7 +54,7 @@ export type Action =
   | "sent";
 
 export interface Outcome<Result = unknown> {
-  outcome: "succeeded" | "failed" | "cancelled" | "expired";
+  outcome: Ended;
   result: Result;
   error: string | null;
 }
@@ -63,17 +76,26 @@ const types: Types = {
   queue_ttl: duration,
   worker: "text",
   traceparent: "text",
+  after: "bigint[]",
+  after_policy: "text",
+  on_failure: "text",
 };
 const manyTypes: Types = { ...types, job_data: "jsonb[]", job_keys: "text[]" };
 
-function named(options: EnqueueOptions): Record<string, unknown> {
+export function idOf(job: JobOrId): string {
+  return typeof job === "object" ? job.id : job;
+}
+
+/** Options by their names in SQL. */
+export function named(options: EnqueueOptions): Record<string, unknown> {
   const { queue, key, onDuplicate, scheduledRunTime, expiresTime, priority, timeout, queueTtl, ...rest } = options;
-  const { maxRetries, throttleKey, throttleFactor, timeWindows, worker, traceparent, ...unknown } = rest;
+  const { maxRetries, throttleKey, throttleFactor, timeWindows, worker, traceparent, after, afterPolicy, onFailure, ...unknown } = rest;
   for (const name of Object.keys(unknown)) throw new TypeError(`there is no option "${name}"`);
   return {
     queue, job_key: key, on_duplicate: onDuplicate, scheduled_run_time: scheduledRunTime, expires_time: expiresTime,
     priority, timeout, queue_ttl: queueTtl, max_retries: maxRetries, throttle_key: throttleKey,
     throttle_factor: throttleFactor, time_windows: timeWindows, worker, traceparent,
+    after: after?.map(idOf), after_policy: afterPolicy, on_failure: onFailure,
   };
 }
 
@@ -115,6 +137,28 @@ export async function waitFor<Result = unknown>(
   const { text, values } = call("wait_for", { id: "bigint", timeout: duration, queue: "text" }, { id, ...options });
   const { rows } = await client.query(`SELECT outcome, result, error FROM ${text}`, values);
   const [row] = rows;
-  if (row === undefined || !["succeeded", "failed", "cancelled", "expired"].includes(row.outcome)) return undefined;
+  if (row === undefined || !["succeeded", "failed", "cancelled", "expired", "skipped"].includes(row.outcome)) return undefined;
   return { outcome: row.outcome, result: row.result, error: row.error };
+}
+
+function askOf(client: Queryable, what: "outcome" | "result", job: JobOrId, of: JobOrId | undefined): Promise<any> {
+  const given = of === undefined ? { id: idOf(job) } : { name: idOf(job), job: idOf(of) };
+  const { text, values } = call(`${what}_of`, { id: "bigint", name: "text", job: "bigint" }, given);
+  return client.query(`SELECT ${text} AS answer`, values).then(({ rows }) => rows[0].answer);
+}
+
+/** How a job ended, or "waiting" or "running". Needs the right `read`. */
+export function outcomeOf(client: Queryable, job: JobOrId): Promise<Ended | "waiting" | "running">;
+/** The same of the job of this name in a graph. `job` is any job of the graph. */
+export function outcomeOf(client: Queryable, name: string, job: JobOrId): Promise<Ended | "waiting" | "running">;
+export function outcomeOf(client: Queryable, job: JobOrId, of?: JobOrId): Promise<Ended | "waiting" | "running"> {
+  return askOf(client, "outcome", job, of);
+}
+
+/** What the handler of a job returned; null: nothing, or the job has not ended. Needs `read`. */
+export function resultOf<Result = unknown>(client: Queryable, job: JobOrId): Promise<Result | null>;
+/** The same of the job of this name in a graph. `job` is any job of the graph. */
+export function resultOf<Result = unknown>(client: Queryable, name: string, job: JobOrId): Promise<Result | null>;
+export function resultOf<Result = unknown>(client: Queryable, job: JobOrId, of?: JobOrId): Promise<Result | null> {
+  return askOf(client, "result", job, of);
 }

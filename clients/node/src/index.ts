@@ -1,9 +1,11 @@
 // The exports of the package.
 
-export { enqueue, enqueueMany, enqueueUnique, waitFor } from "./enqueue.js";
-export type { Action, EnqueueManyOptions, EnqueueOptions, Outcome } from "./enqueue.js";
+export { enqueue, enqueueMany, enqueueUnique, outcomeOf, resultOf, waitFor } from "./enqueue.js";
+export type { Action, Ended, EnqueueManyOptions, EnqueueOptions, JobOrId, Outcome } from "./enqueue.js";
 export { AttemptOver, Permanent, Release, RetryAfter } from "./errors.js";
 export type { BatchHandler, BatchOptions, Context, Handler, HandlerOptions, Middleware, Schema } from "./handlers.js";
+export { Graph } from "./graph.js";
+export type { GraphJobOptions, GraphOptions } from "./graph.js";
 export { Job } from "./job.js";
 export { RawJson } from "./sql.js";
 export type { Duration, Queryable } from "./sql.js";

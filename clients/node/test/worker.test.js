@@ -44,6 +44,20 @@ test("a job knows what it is", async () => {
   assert.ok(seen.deadline - seen.createdTime > 50_000 && seen.scheduledRunTime instanceof Date);
 });
 
+test("a handler enqueues a job that comes after its own", async () => {
+  const queue = await makeQueue(client, ["first", "second"]);
+  const ended = [];
+  const worker = makeWorker(queue, { concurrency: 2 })
+    .job("first", async (job) => {
+      await enqueue(client, "second", {}, { queue, after: [job] });
+      ended.push(job.type);
+    })
+    .job("second", (job) => void ended.push(job.type));
+  await enqueue(client, "first", {}, { queue });
+  await runUntilIdle(worker, client, queue);
+  assert.deepEqual(ended, ["first", "second"]);
+});
+
 test("numbers are exact where data are read as text, and results are written so", async () => {
   const queue = await makeQueue(client, ["copy", "parsed", "unread"], "max_retries => 0");
   const text = '{"id": 12345678901234567890123, "price": 1.10}';

@@ -42,7 +42,8 @@ class Testing(Case):
                 for data in ("good", "bad", "weak", "busy")
             ]
             hipq.enqueue(conn, "scan", queue=self.queue, scheduled_run_time=timedelta(hours=1))
-            hipq.enqueue(conn, "foreign", queue=self.queue)
+            foreign = hipq.enqueue(conn, "foreign", queue=self.queue)
+            hipq.enqueue(conn, "scan", queue=self.queue, after=[foreign])
             ran = hipq.testing.run_due(conn, worker, self.queue)
             self.assertEqual(
                 [(one.job.type, one.outcome, one.result, one.error) for one in ran],
@@ -56,7 +57,7 @@ class Testing(Case):
             )
             self.assertEqual(ran[0].job.reports, [(1, 2, None)])
             left = hipq.testing.enqueued(conn, queue=self.queue)
-            self.assertEqual([job.type for job in left], ["scan", "foreign"])
+            self.assertEqual([job.type for job in left], ["scan", "foreign", "scan"])
             soon = datetime.now(timezone.utc) + timedelta(hours=2)
             later = hipq.testing.run_due(conn, worker, self.queue, at=soon)
             self.assertEqual([one.job.type for one in later], ["scan", "next"])

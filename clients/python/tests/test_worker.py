@@ -38,6 +38,24 @@ class Worker(Case):
         self.assertEqual(job.traceparent, trace)
         self.assertGreater(job.deadline, job.created_time)
 
+    def test_after(self):
+        "a handler enqueues a job that comes after its own"
+        worker = self.worker(concurrency=2)
+        ended, ids = [], []
+
+        @worker.job("scan")
+        def scan(job):
+            if job.data == "first":
+                with psycopg.connect("", autocommit=True) as conn:
+                    ids.append(hipq.enqueue(conn, "scan", queue=self.queue, after=[job]))
+            ended.append(job.id)
+
+        self.serve(worker)
+        first = self.enqueue("scan", "first")
+        self.assertTrue(self.outcome(first).succeeded)
+        self.assertTrue(self.outcome(ids[0]).succeeded)
+        self.assertEqual(ended, [first, ids[0]])
+
     def test_concurrency(self):
         "as many jobs as its concurrency run at a time, and no more"
         worker = self.worker(concurrency=3)

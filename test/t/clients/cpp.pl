@@ -45,8 +45,14 @@ my $worker = example('worker');
 cmp_ok(scalar(split /\n/, $worker =~ s/^(?:#.*|using.*|\s*)\n//mgr), '<=', 10,
 	'a worker in the manual has at most ten lines');
 compile('worker', $worker);
-compile('enqueue', example('enqueue') . <<'END');
-int main() { sign_up(Connection(), "ann@example.com"); }
+compile('enqueue', example('enqueue') . example('after') . example('graph') . <<'END');
+int main()
+{
+	const Connection connection;
+	sign_up(connection, "ann@example.com");
+	scan_and_index(connection, {{"path", "a.pdf"}});
+	scan_then_index(connection, {{"path", "a.pdf"}});
+}
 END
 # The programs that send spans need libcurl.
 my $curl = system('pkg-config --exists libcurl') == 0 ? '-lcurl' : undef;
@@ -80,7 +86,7 @@ $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', type, handler_kind => 'notify', max_retries => 1,
 		retry_base => '0 s')
-	FROM unnest('{scan, welcome, typed, wrapped, failing, permanent, release, later,
+	FROM unnest('{scan, index, welcome, typed, wrapped, failing, permanent, release, later,
 		slow, told, many, typed_many, all, one_over, span}'::text[])
 		AS type;
 	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
@@ -114,7 +120,11 @@ ends_well($scanner, 'the worker of the manual stops on SIGTERM');
 ok($hipq->wait_until('SELECT count(*) FROM hipq.workers', 0),
 	'a stopped worker is no longer registered');
 
-command_ok([ @as_app, "$there/enqueue" ], 'the function of the manual enqueues a job');
+command_ok([ @as_app, "$there/enqueue" ], 'the functions of the manual enqueue jobs');
+is($hipq->sql(q{SELECT job.waits_for, graph.name FROM hipq.jobs_detail AS job
+		LEFT JOIN hipq.graph_jobs AS graph ON graph.job_id = job.id WHERE job.job_type = 'index'
+		ORDER BY job.id}), "jobs|\njobs|index",
+	'a job that comes after another one waits for it, in a graph, too');
 is($hipq->sql(q{SELECT job_data->>'to' || ' ' || job_key || ' ' || (SELECT address FROM signup)
 		FROM hipq.jobs_detail WHERE job_type = 'welcome'}),
 	'ann@example.com ann@example.com ann@example.com',

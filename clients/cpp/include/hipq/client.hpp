@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hipq/client/enqueue.hpp"
+#include "hipq/client/graph.hpp"
 #include "hipq/client/otlp.hpp"
 #include "hipq/client/testing.hpp"
 #include "hipq/client/tracing.hpp"

@@ -2,7 +2,7 @@
 
 from . import aio, testing
 from .calls import Outcome
-from .enqueueing import enqueue, enqueue_many, wait_for
+from .enqueueing import Graph, enqueue, enqueue_many, outcome_of, result_of, wait_for
 from .errors import (
     AttemptOver,
     HipqError,
@@ -18,6 +18,7 @@ from .worker import Worker
 
 __all__ = [
     "AttemptOver",
+    "Graph",
     "HipqError",
     "Job",
     "NameTaken",
@@ -31,6 +32,8 @@ __all__ = [
     "aio",
     "enqueue",
     "enqueue_many",
+    "outcome_of",
+    "result_of",
     "testing",
     "wait_for",
 ]

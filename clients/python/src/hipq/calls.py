@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Optional, TypedDict, Union
+from typing import Any, Literal, NamedTuple, Optional, TypedDict, Union
 
 from psycopg.types.json import Jsonb
 
 from .durations import Duration, duration_text
+from .fields import JobFields
 
 When = Union[datetime, timedelta]
 """A time, or a duration from the start of the transaction."""
 
+JobOrId = Union[int, JobFields]
+"""A job by its id, or as its handler has it."""
 
-class ManyOptions(TypedDict, total=False):
-    """The options of jobs. Options that are missing or None have the values of the job type."""
+
+class CommonOptions(TypedDict, total=False):
+    """The options of all jobs. Options that are missing or None have the values of the job type."""
 
     queue: Optional[str]
     scheduled_run_time: Optional[When]
@@ -26,10 +30,20 @@ class ManyOptions(TypedDict, total=False):
     time_windows: Optional[str]
     max_retries: Optional[int]
     expires_time: Optional[When]
-    on_duplicate: Optional[str]
     throttle_key: Optional[str]
     queue_ttl: Optional[Duration]
+    after_policy: Optional[Literal["succeeded", "finished", "any"]]
+    on_failure: Optional[Literal["fail", "skip", "run"]]
+
+
+class ManyOptions(CommonOptions, total=False):
+    """The options of jobs that are enqueued together."""
+
+    on_duplicate: Optional[
+        Literal["error", "return", "replace", "merge", "debounce", "after", "after_first"]
+    ]
     traceparent: Optional[str]
+    after: Optional[Sequence[JobOrId]]
 
 
 class Options(ManyOptions, total=False):
@@ -61,6 +75,10 @@ CASTS = {
     "queue_ttl": "text::hipq.duration",
     "worker": "text",
     "traceparent": "text",
+    "after": "bigint[]",
+    "after_policy": "text",
+    "on_failure": "text",
+    "deadline": "timestamptz",
 }
 
 
@@ -73,11 +91,18 @@ def plain(data: Any) -> Any:
     return data
 
 
+def id_of(job: Any) -> Any:
+    """Returns the id of a job of a handler; anything else as it is."""
+    return job.id if isinstance(job, JobFields) else job
+
+
 def argument(name: str, value: Any) -> tuple[str, Any]:
     """Returns a named argument: its SQL, and its value."""
     cast = CASTS[name]
     if cast.endswith("hipq.duration"):
         return f"{name} => %s::{cast}", duration_text(value)
+    if name == "after":
+        value = [id_of(job) for job in value]
     if isinstance(value, timedelta):
         return f"{name} => now() + %s::interval", value
     return f"{name} => %s::{cast}", value
@@ -104,6 +129,15 @@ def enqueue_many_call(
     return function_call("enqueue_many", first, options, ManyOptions.__annotations__)
 
 
+def demand_known(function: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Raises TypeError for an unknown option."""
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise TypeError(
+            f"{function}() has no option {unknown[0]!r}; there are {', '.join(sorted(known))}"
+        )
+
+
 def function_call(
     function: str,
     first: Sequence[tuple[str, Any]],
@@ -111,11 +145,7 @@ def function_call(
     known: Mapping[str, Any],
 ) -> Call:
     """Returns a call of a function of hipq. Raises TypeError for an unknown option."""
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise TypeError(
-            f"{function}() has no option {unknown[0]!r}; there are {', '.join(sorted(known))}"
-        )
+    demand_known(function, options, known)
     given = [argument(name, value) for name, value in options.items() if value is not None]
     pairs = [*first, *given]
     sql = f"SELECT hipq.{function}({', '.join(sql for sql, _ in pairs)})"
@@ -144,6 +174,8 @@ class Outcome(NamedTuple):
         return self.outcome == "succeeded"
 
 
-def outcome_of(row: Sequence[Any]) -> Outcome:
-    """Returns the outcome in a row of wait_for()."""
-    return Outcome(*row)
+def standing_call(function: str, job: Union[JobOrId, str], of: Optional[JobOrId]) -> Call:
+    """Returns a call of hipq.outcome_of() or result_of(), by id or by the name in a graph."""
+    if isinstance(job, str):
+        return Call(f"SELECT hipq.{function}(%s::text, job => %s::bigint)", [job, id_of(of)])
+    return Call(f"SELECT hipq.{function}(%s::bigint)", [id_of(job)])

@@ -33,7 +33,7 @@ ENQUEUED = """
     ORDER BY job.id"""
 DUE = """
     SELECT job.id FROM hipq.enqueued(NULL, %(queue)s::text) AS job
-    WHERE job.job_type = ANY (%(job_types)s::text[])
+    WHERE job.job_type = ANY (%(job_types)s::text[]) AND job.waits_for IS NULL
       AND job.scheduled_run_time <= coalesce(%(at)s::timestamptz, clock_timestamp())
     ORDER BY job.priority, job.scheduled_run_time, job.id
     LIMIT 1"""
@@ -143,6 +143,7 @@ def run_due(
     """Runs the due jobs of a queue, and those that their handlers enqueue on `conn`.
 
     Cancels each job in the queue, and then runs it once: in hipq's tables it has no other outcome.
+    Does not run jobs that wait for other jobs.
     worker: has the handlers. A hipq.aio.Worker runs them in a separate loop, so do not call this
     within another loop. at: the time that counts as now. Returns the jobs that ran. Raises
     psycopg.Error.

@@ -10,12 +10,45 @@ namespace hipq::client {
 
 using Json = nlohmann::json;
 
+// A job by its id, or by an object that has it: a Job in its handler, a Unique, an Enqueued.
+class JobOrId {
+public:
+    JobOrId(std::int64_t id) : id_(id) {}
+    template <typename Object>
+    requires requires(const Object &job) { std::int64_t{job.id()}; }
+    JobOrId(const Object &job) : id_(job.id()) {}
+    template <typename Object>
+    requires requires(const Object &job) { std::int64_t{job.id}; }
+    JobOrId(const Object &job) : id_(job.id) {}
+    std::int64_t id() const { return id_; }
+
+private:
+    std::int64_t id_;
+};
+
+// A list of jobs, or the ids that enqueue_many() returned.
+class JobList {
+public:
+    JobList() = default;
+    JobList(std::vector<std::int64_t> ids) : ids_(std::move(ids)) {}
+    JobList(std::initializer_list<JobOrId> jobs) : ids_(std::in_place)
+    {
+        for (const JobOrId &job : jobs)
+            ids_->push_back(job.id());
+    }
+    // None: no list was given, not even an empty one.
+    Value array() const { return ids_ ? Value(number_array(*ids_)) : Value(); }
+
+private:
+    std::optional<std::vector<std::int64_t>> ids_;
+};
+
 // Options of enqueue() in addition to type and data; hipq.enqueue() has defaults for options that
 // are not set. Times and durations are texts that PostgreSQL can read.
 struct EnqueueOptions {
     Value queue = {};         // "instance.queue"; by default the queue that has the job type
     Value key = {};           // one unfinished job for each key
-    Value on_duplicate = {};  // error, return, replace, merge, debounce or after
+    Value on_duplicate = {};  // error, return, replace, merge, debounce, after or after_first
     Value scheduled_run_time = {};
     Value expires_time = {};
     std::optional<int> priority = {};
@@ -27,6 +60,11 @@ struct EnqueueOptions {
     Value time_windows = {};
     Value worker = {};       // name of the only worker for the first attempt
     Value traceparent = {};  // the job's trace, in the format of W3C Trace Context
+    JobList after = {};      // the jobs that it comes after: it waits for their ends
+    // When it starts: when all of them have succeeded (succeeded, the default), when all have ended
+    // (finished), or when one has succeeded (any).
+    Value after_policy = {};
+    Value on_failure = {};  // when that cannot be met: fail (the default), skip or run
 };
 
 struct Unique {
@@ -35,7 +73,7 @@ struct Unique {
 };
 
 struct Outcome {
-    std::string outcome;  // succeeded, failed, cancelled or expired
+    std::string outcome;  // succeeded, failed, cancelled, expired or skipped
     Json result;
     std::optional<std::string> error;
 };
@@ -48,10 +86,11 @@ Value text_of(const std::optional<Number> &number)
     return number ? Value(Json(*number).dump()) : std::nullopt;
 }
 
-inline Call &with_options(Call &call, const EnqueueOptions &options)
+// Hands the options that jobs of graphs have, too, to `target`: their names, types and values.
+template <typename Target, typename Options>
+Target &with_common_options(Target &target, const Options &options)
 {
-    return call.with("queue", "text", options.queue)
-        .with("on_duplicate", "text", options.on_duplicate)
+    return target.with("queue", "text", options.queue)
         .with("scheduled_run_time", "timestamptz", options.scheduled_run_time)
         .with("expires_time", "timestamptz", options.expires_time)
         .with("priority", "integer", text_of(options.priority))
@@ -61,8 +100,17 @@ inline Call &with_options(Call &call, const EnqueueOptions &options)
         .with("throttle_key", "text", options.throttle_key)
         .with("throttle_factor", "double precision", text_of(options.throttle_factor))
         .with("time_windows", "text", options.time_windows)
+        .with("after_policy", "text", options.after_policy)
+        .with("on_failure", "text", options.on_failure);
+}
+
+inline Call &with_options(Call &call, const EnqueueOptions &options)
+{
+    return with_common_options(call, options)
+        .with("on_duplicate", "text", options.on_duplicate)
         .with("worker", "text", options.worker)
-        .with("traceparent", "text", options.traceparent);
+        .with("traceparent", "text", options.traceparent)
+        .with("after", "bigint[]", options.after.array());
 }
 
 inline Call enqueue_call(const char *function, const std::string &type, const Json &data,
@@ -124,11 +172,52 @@ inline std::optional<Outcome> wait_for(PGconn *connection, std::int64_t id,
     const Result result = run(connection, call.select_from("outcome, result, error"));
     const std::string outcome = result.rows() == 0 ? "" : result.text(0, "outcome");
     if (outcome != "succeeded" && outcome != "failed" && outcome != "cancelled" &&
-        outcome != "expired")
+        outcome != "expired" && outcome != "skipped")
         return std::nullopt;
     const Value json = result.get(0, "result");
     const Value error = result.get(0, "error");
     return Outcome{outcome, json ? Json::parse(*json) : Json(), error};
+}
+
+namespace detail {
+
+inline Value ask_of(PGconn *connection, const char *function, const JobOrId &job, const Value &name)
+{
+    Call call(function);
+    call.with("name", "text", name).with(name ? "job" : "id", "bigint", std::to_string(job.id()));
+    return run(connection, call.select(" AS answer")).get(0, "answer");
+}
+
+inline Json json_of(const Value &text)
+{
+    return text ? Json::parse(*text) : Json();
+}
+
+}  // namespace detail
+
+// Returns how a job ended, or "waiting" or "running". Requires the right `read`.
+inline std::string outcome_of(PGconn *connection, const JobOrId &job)
+{
+    return detail::ask_of(connection, "outcome_of", job, {}).value_or("");
+}
+
+// The same of the job of this name in a graph; `job` is any job of the graph.
+inline std::string outcome_of(PGconn *connection, const std::string &name, const JobOrId &job)
+{
+    return detail::ask_of(connection, "outcome_of", job, name).value_or("");
+}
+
+// Returns what the handler of a job returned; null: nothing, or the job has not ended. Requires the
+// right `read`.
+inline Json result_of(PGconn *connection, const JobOrId &job)
+{
+    return detail::json_of(detail::ask_of(connection, "result_of", job, {}));
+}
+
+// The same of the job of this name in a graph; `job` is any job of the graph.
+inline Json result_of(PGconn *connection, const std::string &name, const JobOrId &job)
+{
+    return detail::json_of(detail::ask_of(connection, "result_of", job, name));
 }
 
 // Cancels a waiting or running job; false: the job ends in another way.
