@@ -124,6 +124,32 @@ TEST(QueuesScreen, FiltersAndSorts)
     EXPECT_EQ(screen->key('p').action.question.substr(0, 21), "Resume queue app.web?");
 }
 
+Answer answer_of(Rows rows)
+{
+    return {std::move(rows), "", "", "", false};
+}
+
+TEST(QueueScreen, CountsHeldJobsWhereTheRoleMayReadThem)
+{
+    const auto screen = queue_screen({}, {"app.mail", ""});
+    const auto activity = [](const Value &table) {
+        return answer_of(
+            {{"state", "backlog", "exact", "readable_table"}, {{"waits", "9", "t", table}}});
+    };
+    screen->take({activity(std::nullopt), {}, {}});
+    EXPECT_EQ(screen->asks().size(), 3U);
+    screen->take({activity("hipq.app_mail"), {}, {}});
+    ASSERT_EQ(screen->asks().size(), 4U);
+    EXPECT_NE(screen->asks().back().text.find("FROM hipq.app_mail "), std::string::npos);
+    const auto shown = [&](const char *held) {
+        screen->take({activity("hipq.app_mail"), {}, {}, answer_of({{"held"}, {{held}}})});
+        return text_of(*screen);
+    };
+    EXPECT_EQ(shown("0").find("held"), std::string::npos);
+    EXPECT_NE(shown("7").find("backlog 9   held 7   running"), std::string::npos) << shown("7");
+    EXPECT_NE(shown("10000").find("held at least 10000"), std::string::npos) << shown("10000");
+}
+
 TEST(JobsScreen, AsksForTheTableFirst)
 {
     const auto screen = jobs_screen({}, {"app.mail", ""}, "", JobKind::newest);
@@ -202,14 +228,25 @@ TEST(AlertsScreen, SaysOnceAndTwice)
 TEST(JobScreen, TellsWhatItsProcessWaitsFor)
 {
     const auto screen = job_screen({}, {"app.mail", "hipq.app_mail"}, "42");
-    const auto answer = [](Rows rows) { return Answer{std::move(rows), "", "", "", false}; };
     const Answer none;
-    screen->take({answer({{"job_type", "state"}, {{"work", "running"}}}), none, none, none, none,
-                  none,
-                  answer({{"pid", "waits_for", "blocked_by"}, {{"12", "Lock: tuple", "34, 56"}}})});
+    screen->take(
+        {answer_of({{"job_type", "state"}, {{"work", "running"}}}), none, none, none, none, none,
+         answer_of({{"pid", "waits_for", "blocked_by"}, {{"12", "Lock: tuple", "34, 56"}}})});
     EXPECT_NE(text_of(*screen).find("process 12 waits for Lock: tuple, blocked by 34, 56"),
               std::string::npos)
         << text_of(*screen);
+}
+
+TEST(JobScreen, TellsWhatAHeldJobWaitsFor)
+{
+    const auto screen = job_screen({}, {"app.mail", "hipq.app_mail"}, "42");
+    screen->take(
+        {answer_of({{"job_type", "state", "is_held"}, {{"work", "initial", "t"}}}),
+         answer_of({{"condition", "passed", "explanation"},
+                    {{"waits for", "f", "It comes after jobs that have not ended: 7."}}})});
+    const std::string text = text_of(*screen);
+    EXPECT_EQ(text.substr(0, 7), "held   ") << text;
+    EXPECT_NE(text.find("  waits for         It comes after jobs"), std::string::npos) << text;
 }
 
 TEST(JobScreen, TellsWhatIsUnmetAndHidesNothingElse)

@@ -128,6 +128,27 @@ ok($top->shows(qr/members of pg_monitor, and your role is none/s),
 	'only members of pg_monitor may see alerts');
 $top->press('Escape');
 
+# ---- a job that waits for another one
+
+my $later = $hipq->enqueue('later',
+	qq{queue => 'app.mail', job_key => 'last', after => ARRAY[$waiting]});
+my $queues = screen([ '--sort', 'queue' ]);
+$queues->shows(qr/^app\.mail/m);
+$queues->press('Enter');
+ok($queues->shows(qr/> app\.mail .*backlog \d+   held 1   running/s),
+	'a queue is shown with the number of its held jobs');
+$queues->press('j');
+ok($queues->shows(qr/^ *$later later +last +held +0 .*^ *$doomed later +bob +waiting/ms),
+	'a held job is listed as held');
+$queues->press('Enter');
+ok($queues->shows(
+		qr/> job $later .*^held .*^  waits for +It comes after jobs .*ended: $waiting\./ms),
+	'a held job is shown with the jobs that it waits for');
+$hipq->sql("SELECT hipq.cancel($later)");
+ok($queues->shows(qr/^cancelled /m), 'the screen shows its end');
+$queues->press('Escape', 'Escape', 'Escape', 'q');
+is($queues->exit_code, 0, 'q ends hipq-top after several screens');
+
 # ---- sorting and filter
 
 $top->shows(qr/^app\.other/m);

@@ -18,9 +18,9 @@ my $source = "$ENV{HIPQ_ROOT}/clients/web/test/browser";
 my $hipq = HipqCluster->new('web_page');
 $hipq->ask_for_passwords(qw(web_operator web_developer web_monitor));
 $hipq->sql(slurp_file("$source/setup.sql"));
-ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM hipq.jobs
+ok($hipq->node->poll_query_until('postgres', q{SELECT count(*) = 3 FROM hipq.jobs
 		WHERE outcome IN ('waiting', 'running')}),
-	"all jobs of the page's tests but two have ended");
+	"all jobs of the page's tests but three have ended");
 
 my $web = HipqWeb->new($hipq);
 my $service = HipqWeb->new($hipq, arguments => ['--service']);

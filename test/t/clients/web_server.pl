@@ -252,6 +252,14 @@ like($eyes->get('/api/jobs/' . $hipq->sql(q{SELECT max(id) FROM hipq.jobs
 	'a secret is masked');
 is((grep { !$_->{passed} } @{ $eyes->get("/api/jobs/$late")->{json}{why} })[0]{condition},
 	'scheduled time', 'the unmet condition of a waiting job is shown');
+my $held = $hipq->enqueue('welcome',
+	qq{'{"n": 1}', queue => 'app.mail', after => ARRAY[$late], on_failure => 'skip'});
+is(ids($search->({ outcome => 'held' })), $held, 'a job that waits for another one is found');
+is_deeply([ @{ $eyes->get("/api/jobs/$held")->{json}{job} }{qw(outcome is_held)} ],
+	[ 'waiting', JSON::PP::true ], 'a job that waits for another one is held');
+my $held_in = sub { return $_[0]->get('/api/queues/app.mail')->{json}{held} };
+is_deeply($held_in->($eyes), [ { held => 1 } ], 'the held jobs of a queue are counted');
+is_deeply($held_in->($browser{monitor}), [], 'not for a role that may not read them');
 my $numbers = '{"id": 12345678901234567890123, "size": 1e400}';
 my $exact = $hipq->sql("INSERT INTO hipq.app_mail (job_type, job_data, scheduled_run_time)
 	VALUES ('welcome', '$numbers', now() + interval '1 day') RETURNING id");
@@ -297,6 +305,10 @@ my $cancelled = $hands->post('/api/jobs/cancel',
 	{ ids => [ $late, $bad, '999999999999' ], reason => 'by hand' })->{json};
 is_deeply([ $cancelled->{done}, map { $_->{id} } @{ $cancelled->{refused} } ],
 	[ 1, $bad, '999999999999' ], 'of several jobs those that can be cancelled are cancelled');
+$hipq->outcome($held);
+is(ids($search->({ outcome => 'skipped' })), $held, 'a skipped job is found');
+is(ids($search->({ outcome => 'failed' })), expected_ids(q{outcome = 'failed'}),
+	'a skipped job has not failed');
 is($hipq->sql("SELECT error FROM hipq.jobs_detail WHERE id = $late"), 'cancelled: by hand',
 	'a job cancelled in hipq-web has its reason');
 my $retried = $hands->post('/api/jobs/retry', { ids => [$bad], reason => 'once more' })->{json};

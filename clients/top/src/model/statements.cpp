@@ -12,10 +12,11 @@ using client::Value;
 constexpr const char *job_columns =
     "id, job_type, nullif(job_key, 'NONE') AS job_key,"
     " CASE WHEN state = 'running' OR is_locked THEN 'running'"
+    "      WHEN state <> 'final' AND waits_for IS NOT NULL THEN 'held'"
     "      WHEN state = 'retry' AND scheduled_run_time > hipq.now() THEN 'waits to retry'"
     "      WHEN state <> 'final' THEN 'waiting'"
     "      WHEN error = 'NONE' THEN 'succeeded'"
-    "      WHEN retry_reason IN ('cancelled', 'expired') THEN retry_reason"
+    "      WHEN retry_reason IN ('cancelled', 'expired', 'skipped') THEN retry_reason"
     "      ELSE 'failed' END AS outcome,"
     " attempt, priority,"
     " extract(epoch FROM hipq.now() - scheduled_run_time) AS due_for,"
@@ -89,9 +90,20 @@ Statement activity_of(const QueueName &queue)
             "finished_per_minute, failed, "
             "retried, wait_p50,"
             " wait_p99, extract(epoch FROM hipq.now() - oldest_due_time) AS oldest, state,"
-            " throttle_limit, throttle_used, extract(epoch FROM empty_in) AS empty_in"
+            " throttle_limit, throttle_used, extract(epoch FROM empty_in) AS empty_in,"
+            " CASE WHEN has_table_privilege(to_regclass(table_name), 'SELECT') THEN table_name END"
+            " AS readable_table"
             " FROM hipq.activity_detail WHERE queue = $1",
             {queue.name}};
+}
+
+// Reads an index that has only these jobs.
+Statement held_in(const QueueName &queue)
+{
+    return {"SELECT count(*) AS held FROM (SELECT FROM " + queue.table +
+                " WHERE state <> 'final' AND waits_for IS NOT NULL LIMIT " +
+                std::to_string(most_held) + ") AS held",
+            {}};
 }
 
 Statement types_of(const QueueName &queue)
@@ -195,7 +207,8 @@ Statement job(const QueueName &queue, const std::string &id)
             " nullif(manual_reason, 'NONE') AS manual_reason, throttle_factor,"
             " nullif(throttle_key, 'NONE') AS throttle_key,"
             " nullif(time_windows, 'NONE') AS time_windows, nullif(retry_of, -1) AS retry_of,"
-            " original_job_id, nullif(worker_id, -1) AS worker_id, traceparent," +
+            " original_job_id, nullif(worker_id, -1) AS worker_id, traceparent,"
+            " waits_for IS NOT NULL AS is_held," +
                 shown("created_time") + shown("scheduled_run_time") + shown("accepted_time") +
                 shown("update_time") + shown("deadline") + shown("expires_time") +
                 " hipq._masked(queue_id, job_type, job_data)::text AS job_data,"

@@ -42,6 +42,9 @@ Statement queue_of_job(const std::string &id);
 Statement table_of_queue(const std::string &queue);
 
 Statement activity_of(const QueueName &queue);
+// How many of its jobs wait for other jobs, counted up to most_held.
+inline constexpr int most_held = 10'000;
+Statement held_in(const QueueName &queue);
 Statement types_of(const QueueName &queue);
 Statement pauses_of(const QueueName &queue);
 Statement fillers_of(const QueueName &queue);

@@ -30,7 +30,7 @@ Tone tone_of_outcome(const std::string &outcome)
         return Tone::good;
     if (outcome == "failed")
         return Tone::bad;
-    if (outcome == "waiting")
+    if (outcome == "waiting" || outcome == "held")
         return Tone::plain;
     return Tone::warning;
 }

@@ -124,11 +124,12 @@ private:
         if (state == "running" || job_.is_true(0, "is_locked"))
             return "running";
         if (state != "final")
-            return "waiting";
+            return job_.is_true(0, "is_held") ? "held" : "waiting";
         if (job_.text(0, "error") == "NONE")
             return "succeeded";
         const std::string reason = job_.text(0, "retry_reason");
-        return reason == "cancelled" || reason == "expired" ? reason : "failed";
+        return reason == "cancelled" || reason == "expired" || reason == "skipped" ? reason
+                                                                                   : "failed";
     }
 
     std::vector<Line> head(int width) const
@@ -243,7 +244,7 @@ private:
     // For a waiting job: the unmet conditions, and the met ones in short.
     void add_why(std::vector<Line> &lines, int width) const
     {
-        if (outcome() != "waiting" || why_.empty())
+        if ((outcome() != "waiting" && outcome() != "held") || why_.empty())
             return;
         add_title(lines, "Why it waits");
         std::string passed;

@@ -25,8 +25,11 @@ public:
     }
     std::vector<Statement> asks() const override
     {
-        return {statements::activity_of(queue_), statements::types_of(queue_),
-                statements::pauses_of(queue_)};
+        std::vector<Statement> asked{statements::activity_of(queue_), statements::types_of(queue_),
+                                     statements::pauses_of(queue_)};
+        if (!queue_.table.empty())
+            asked.push_back(statements::held_in(queue_));
+        return asked;
     }
     void take(const std::vector<Answer> &answers) override
     {
@@ -35,6 +38,8 @@ public:
         activity_ = answers[0].rows;
         types_ = answers[1].rows;
         pauses_ = answers[2].rows;
+        held_ = answers.size() > 3 ? answers[3].rows.number(0, "held") : 0;
+        queue_.table = activity_.text(0, "readable_table");
         show_types();
     }
 
@@ -96,6 +101,9 @@ private:
         const std::string state = activity_.text(0, "state");
         Line line{{state, tone_of_state(state)}};
         line.push_back({"   backlog " + backlog_cell(activity_, 0).text});
+        if (held_ > 0)
+            line.push_back({(held_ < statements::most_held ? "   held " : "   held at least ") +
+                            count_text(held_)});
         for (const auto &[name, column] : {std::pair("running", "running_jobs"),
                                            {"per min", "finished_per_minute"},
                                            {"failed", "failed"},
@@ -193,6 +201,7 @@ private:
     Mode mode_;
     QueueName queue_;
     Rows activity_;
+    double held_ = 0;
     Rows types_;
     Rows pauses_;
 };

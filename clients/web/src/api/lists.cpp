@@ -34,6 +34,8 @@ std::string queue_page(const Call &call)
     const std::string rows = call.link().rows(statements::queues, name);
     if (rows == "[]")
         throw Problem(404, "there is no queue \"" + call.part(1) + "\" that your role may see");
+    const nlohmann::json queue = nlohmann::json::parse(rows).at(0);
+    const bool may_read = queue.at("may_read") == true;
     const auto of_queue = [&](const char *statement) { return call.link().rows(statement, name); };
     const Result rights = call.link().run(statements::queue_rights, name);
     return object({{"queue", rows.substr(1, rows.size() - 2)},
@@ -41,6 +43,9 @@ std::string queue_page(const Call &call)
                    {"job_types", of_queue(statements::job_types)},
                    {"pauses", of_queue(statements::pauses)},
                    {"fillers", of_queue(statements::queue_fillers)},
+                   {"held", may_read ? call.link().rows(statements::filled(
+                                           statements::queue_held, "", queue.at("table_name")))
+                                     : "[]"},
                    {"pace", of_queue(statements::queue_pace)},
                    {"statistics", of_queue(statements::queue_statistics)},
                    {"failures", of_queue(statements::queue_failures)},

@@ -143,14 +143,16 @@ void Search::read_outcome(const std::string &outcome)
     static const std::map<std::string, const char *> conditions = {
         {"waiting",
          "job.state IN ('initial', 'retry', 'error') AND NOT job.id = ANY ($1::bigint[])"},
+        {"held", "job.state <> 'final' AND job.waits_for IS NOT NULL"},
         {"running", "(job.state = 'running' OR job.state IN ('initial', 'retry') "
                     "AND job.id = ANY ($1::bigint[]))"},
         {"succeeded", "job.state = 'final' AND job.error = 'NONE'"},
         {"failed", "job.state = 'final' AND job.error <> 'NONE' "
-                   "AND job.retry_reason NOT IN ('cancelled', 'expired')"},
+                   "AND job.retry_reason NOT IN ('cancelled', 'expired', 'skipped')"},
         {"cancelled",
          "job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason = 'cancelled'"},
         {"expired", "job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason = 'expired'"},
+        {"skipped", "job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason = 'skipped'"},
     };
     const auto found = conditions.find(outcome);
     if (found == conditions.end())

@@ -29,10 +29,11 @@ SELECT {queue} AS queue,
            WHEN job.state IN ('initial', 'retry') AND job.id = ANY ($1::bigint[]) THEN 'running'
            WHEN job.state <> 'final' THEN 'waiting'
            WHEN job.error = 'NONE' THEN 'succeeded'
-           WHEN job.retry_reason IN ('cancelled', 'expired') THEN job.retry_reason
+           WHEN job.retry_reason IN ('cancelled', 'expired', 'skipped') THEN job.retry_reason
            ELSE 'failed'
        END AS outcome,
        job.state,
+       job.state <> 'final' AND job.waits_for IS NOT NULL AS is_held,
        job.priority,
        job.attempt,
        job.retry_count,
@@ -60,9 +61,10 @@ SELECT {queue} AS queue,
            WHEN job.state IN ('initial', 'retry') AND job.id = ANY ($2::bigint[]) THEN 'running'
            WHEN job.state <> 'final' THEN 'waiting'
            WHEN job.error = 'NONE' THEN 'succeeded'
-           WHEN job.retry_reason IN ('cancelled', 'expired') THEN job.retry_reason
+           WHEN job.retry_reason IN ('cancelled', 'expired', 'skipped') THEN job.retry_reason
            ELSE 'failed'
        END AS outcome,
+       job.state <> 'final' AND job.waits_for IS NOT NULL AS is_held,
        nullif(job.error, 'NONE') AS error,
        job.attempt,
        job.retry_count,

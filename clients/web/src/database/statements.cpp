@@ -232,6 +232,14 @@ SELECT filler.job_type, filler.throttle_key, filler.jobs, filler.percent, filler
 FROM hipq.who_fills($1, 10) AS filler
 )";
 
+// Reads an index that has only these jobs, of the queue's {table}.
+const char *const queue_held = R"(
+SELECT count(*) AS held
+FROM (
+    SELECT FROM {table} AS job WHERE job.state <> 'final' AND job.waits_for IS NOT NULL LIMIT 10000
+) AS counted
+)";
+
 const char *const queue_pace = R"(
 SELECT extract(epoch FROM activity.empty_in)::bigint AS empty_in
 FROM hipq.activity_detail AS activity

@@ -35,6 +35,7 @@ extern const char *const settings;
 extern const char *const queue_rights;  // one row, a JSON object
 extern const char *const queue_statistics;
 extern const char *const queue_fillers;
+extern const char *const queue_held;
 extern const char *const queue_pace;
 extern const char *const queue_failures;
 extern const char *const queue_sizes;

@@ -49,6 +49,25 @@ test("a job that waits says what for, and is rescheduled to now", async () => {
   await visitor.page.locator(".page-head .badge", { hasText: "succeeded" }).waitFor();
 });
 
+test("a held job links to the jobs that it waits for, and ends as skipped if they fail", async () => {
+  const first = enqueue("web.mail", "receipt", { to: "first@example.com" }, ", scheduled_run_time => now() + '1 day'");
+  const id = enqueue("web.letters", "letter", {}, `, after => ARRAY[${first}, ${idOf("tomorrow")}], on_failure => 'skip'`);
+  await visitor.open("queues/web.letters", "web.letters", "1 of them");
+  await visitor.page.getByRole("link", { name: "1 of them" }).click();
+  await visitor.row(id).getByRole("link", { name: id }).click();
+  await visitor.page.locator(".page-head .badge", { hasText: "held" }).waitFor();
+  const waits = region("What it waits for").locator("li.is-unmet").filter({ hasText: "waits for" });
+  assert.deepEqual((await waits.getByRole("link").allTextContents()).sort(), [first, idOf("tomorrow")].sort());
+  assert.deepEqual(await visitor.violations(), []);
+  await waits.getByRole("link", { name: first, exact: true }).click();
+  await visitor.heading(`Job ${first}`);
+  await visitor.button("Cancel…").click();
+  await visitor.confirm("Cancel the job");
+  assert.equal(outcomeOf(id), "skipped");
+  await visitor.open(`jobs/${id}`, `Job ${id}`);
+  await visitor.page.locator(".page-head .badge", { hasText: "skipped" }).waitFor();
+});
+
 test("a job that runs has no cross, and says what it waits for in PostgreSQL, and who is in its way", async () => {
   sql("INSERT INTO fault VALUES ('hold')");
   const first = enqueue("web.letters", "hold");

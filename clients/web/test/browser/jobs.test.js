@@ -48,7 +48,10 @@ test("jobs are found by key, type, outcome, error, data and trace", async () => 
   await search({ Key: "ann" });
   await finds([idOf("ann")]);
   await search({ Type: "receipt", Outcome: "waiting" });
-  await finds([idOf("tomorrow")]);
+  await finds([idOf("after tomorrow"), idOf("tomorrow")]);
+  await search({ Outcome: "held" });
+  await finds([idOf("after tomorrow")]);
+  await visitor.row(idOf("after tomorrow")).getByText("held", { exact: true }).waitFor();
   await search({ Queue: "web.mail", Outcome: "failed", "Error contains": "mail server" });
   await finds([idOf("bob")]);
   await search({ "Data contains (JSON)": '{"to": "ann@example.com"}' });

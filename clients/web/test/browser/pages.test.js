@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openBrowser, sql, url, Visitor } from "./support.js";
 
-let browser, failed, waiting;
+let browser, failed, held, waiting;
 before(async () => {
   browser = await openBrowser();
+  held = sql("SELECT id FROM hipq.jobs WHERE job_key = 'after tomorrow'");
   failed = sql("SELECT id FROM hipq.jobs WHERE job_key = 'bob'");
   waiting = sql("SELECT id FROM hipq.jobs WHERE job_key = 'tomorrow'");
 });
@@ -14,11 +15,12 @@ after(() => browser.close());
 const pages = () => [
   ["overview", "Overview", "web.mail"],
   ["queues", "Queues", "web.parcels"],
-  ["queues/web.mail", "web.mail", "Retention"],
+  ["queues/web.mail", "web.mail", "1 of them"],
   ["job_types", "Job types", "welcome"],
   ["jobs", "Jobs", "welcome"],
   [`jobs/${failed}`, `Job ${failed}`, "the mail server is gone"],
   [`jobs/${waiting}`, `Job ${waiting}`, "What it waits for"],
+  [`jobs/${held}`, `Job ${held}`, "It comes after jobs"],
   ["dead_letters", "Dead letters", "transient_error"],
   ["pauses", "Pauses", null],
   ["schedules", "Schedules", "There is no schedule"],

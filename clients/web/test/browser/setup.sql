@@ -49,6 +49,8 @@ VALUES ('welcome', 'ann', '{"to": "ann@example.com", "token": "s3cret", "big": 1
        ('welcome', 'bob', '{"to": "bob@example.com", "fault": "mail"}');
 INSERT INTO hipq.web_mail (job_type, job_key, job_data, scheduled_run_time)
 VALUES ('receipt', 'tomorrow', '{"to": "eve@example.com"}', now() + interval '1 day');
+SELECT hipq.enqueue('receipt', '{}', queue => 'web.mail', job_key => 'after tomorrow', after => ARRAY[id])
+FROM hipq.web_mail WHERE job_key = 'tomorrow';
 INSERT INTO hipq.web_letters (job_type, job_data)
 SELECT 'letter', jsonb_build_object('to', 'person' || n, 'fault', 'letters') FROM generate_series(1, 5) AS n;
 INSERT INTO hipq.web_parcels (job_type, job_key, job_data) VALUES ('label', 'parcel-1', '{}');

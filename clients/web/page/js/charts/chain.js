@@ -17,7 +17,7 @@ const lengthOf = ({ started_time: from, ended_time: to }) => (from && to ? (Date
 export const toneOf = (reason, isRunning = false) => {
   if (isRunning) return "active";
   if (reason === "succeeded") return "good";
-  if (["cancelled", "expired", "snoozed", "released"].includes(reason)) return "off";
+  if (["cancelled", "expired", "skipped", "snoozed", "released"].includes(reason)) return "off";
   return "bad";
 };
 

@@ -6,8 +6,8 @@ import { live } from "../live.js";
 import { panel } from "../parts/facts.js";
 import { LineChart } from "./line.js";
 
-/** words: a further text. */
-export function makeDepth(queue = null, words = "") {
+/** words: further texts and links. */
+export function makeDepth(queue = null, words = []) {
   const chart = new LineChart({
     label: "Depth, unfinished jobs",
     format: short,
@@ -22,5 +22,5 @@ export function makeDepth(queue = null, words = "") {
     const series = live.history.series(queue);
     chart.draw({ times: live.history.times, values: [series.backlog, series.running] });
   };
-  return { element: panel("Depth", {}, h("p", { class: "panel-words" }, `Unfinished jobs; of a large queue an estimate.${words}`), chart.element), draw };
+  return { element: panel("Depth", {}, h("p", { class: "panel-words" }, "Unfinished jobs; of a large queue an estimate.", words), chart.element), draw };
 }

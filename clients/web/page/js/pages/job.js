@@ -6,7 +6,7 @@ import { h } from "../dom.js";
 import { ago, expectedEnd, isNone, moment, number, plural, seconds, timeOf, waitEvent } from "../format.js";
 import { icon } from "../icons.js";
 import { cancelJobs, onLetters, rescheduleJob, retryJobs } from "../parts/actions.js";
-import { badge } from "../parts/badge.js";
+import { badge, outcomeWord } from "../parts/badge.js";
 import { button, copyable, facts, pageHead, panel } from "../parts/facts.js";
 import { json } from "../parts/json.js";
 import { jobLink, link, queueLink } from "../parts/links.js";
@@ -58,8 +58,11 @@ function headOf({ job, may, dead_letter: letter }, load) {
           : null,
       ]
     : null;
-  return pageHead(`Job ${job.id}`, { beside: badge(job.outcome), words: [job.job_type, " in ", queueLink(job.queue)], actions });
+  return pageHead(`Job ${job.id}`, { beside: badge(outcomeWord(job)), words: [job.job_type, " in ", queueLink(job.queue)], actions });
 }
+
+// The ids of jobs become links: "It comes after jobs that have not ended: 12, 13", "Job 12 has ...".
+const withJobLinks = (text) => text.split(/(?<=: |, |^Job )(\d+)/).map((part, index) => (index % 2 === 1 ? jobLink(part) : part));
 
 function whyPanel(why, job) {
   if (isOver(job) || why.length === 0) return null;
@@ -72,7 +75,7 @@ function whyPanel(why, job) {
       { class: isUnmet({ passed }) ? "is-unmet" : passed ? "is-met" : "is-open" },
       icon(isUnmet({ passed }) ? "cross" : passed ? "check" : "minus"),
       h("strong", {}, condition),
-      h("span", {}, explanation),
+      h("span", {}, condition === "waits for" ? withJobLinks(explanation) : explanation),
     );
   const title = job.outcome === "running" ? "It runs" : "What it waits for";
   const words =

@@ -6,7 +6,7 @@ import { h } from "../dom.js";
 import { ago, firstLine, number } from "../format.js";
 import { live } from "../live.js";
 import { cancelJobs, retryJobs } from "../parts/actions.js";
-import { badge } from "../parts/badge.js";
+import { badge, outcomeWord } from "../parts/badge.js";
 import { field, valuesOf } from "../parts/dialog.js";
 import { button, pageHead, panel } from "../parts/facts.js";
 import { jobLink, queueLink } from "../parts/links.js";
@@ -18,7 +18,7 @@ import { requestOf, search, startAnew } from "./jobs_search.js";
 import { makeWays } from "./jobs_ways.js";
 
 const pageSize = 50;
-const outcomes = ["waiting", "running", "succeeded", "failed", "cancelled", "expired"];
+const outcomes = ["waiting", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"];
 const rare = ["error", "contains", "from", "to", "trace"];
 
 const lists = {
@@ -117,7 +117,7 @@ const makeTable = (whenSelected) =>
     onSelect: mayAct() ? whenSelected : null,
     columns: [
       { title: "Job", kind: "main", value: ({ id }) => id, cell: (id) => jobLink(id) },
-      { title: "Outcome", value: ({ outcome }) => outcome, cell: (outcome) => badge(outcome) },
+      { title: "Outcome", value: outcomeWord, cell: (outcome) => badge(outcome) },
       { title: "Type", value: ({ job_type: type }) => type },
       { title: "Queue", value: ({ queue }) => queue, cell: queueLink },
       { title: "Key", kind: "key", value: ({ job_key: key }) => key ?? "–", cell: (key) => h("span", { title: key }, key) },

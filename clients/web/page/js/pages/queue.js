@@ -253,12 +253,20 @@ function showState(view, name) {
   if (place && place.textContent !== (state ?? "")) place.replaceChildren(...(state ? [badge(state)] : []));
 }
 
+// The number of jobs that wait for other jobs is counted up to 10,000.
+function heldWords(name, held) {
+  if (isNone(held) || held === 0) return null;
+  const jobs = h("a", { href: link("jobs"), onclick: () => searchFor({ queue: name, outcome: "held" }) }, `${short(held)} of them`);
+  return [held < 10000 ? " " : " At least ", jobs, ` ${held === 1 ? "waits" : "wait"} for other jobs.`];
+}
+
 export async function showQueue(view, name) {
   view.fill(pageHead(name));
   const told = await get(`queues/${encodeURIComponent(name)}`);
   const throughput = new Throughput(name);
   const empty = told.pace[0]?.empty_in;
-  const depth = makeDepth(name, isNone(empty) ? "" : ` At the pace of the last minute it is empty in ${seconds(empty)}, if no more come.`);
+  const pace = isNone(empty) ? null : ` At the pace of the last minute it is empty in ${seconds(empty)}, if no more come.`;
+  const depth = makeDepth(name, [heldWords(name, told.held[0]?.held), pace]);
   view.fill(
     headOf(name, told),
     pauseNotes(told.pauses),

@@ -4,11 +4,13 @@ import { h } from "../dom.js";
 
 const tones = {
   waiting: "calm",
+  held: "calm",
   running: "active",
   succeeded: "good",
   failed: "bad",
   cancelled: "off",
   expired: "odd",
+  skipped: "off",
   healthy: "good",
   unknown: "off",
   degraded: "warn",
@@ -37,6 +39,9 @@ const tones = {
   runs: "active",
   waits: "calm",
 };
+
+/** The outcome of a job; a waiting job that waits for other jobs is held. */
+export const outcomeWord = ({ outcome, is_held: isHeld }) => (isHeld ? "held" : outcome);
 
 // "1 type paused" has the colour of "paused".
 export const badge = (word, tone = tones[word] ?? (/ paused$/.test(word) ? "warn" : "calm")) => h("span", { class: `badge is-${tone}` }, word);
