@@ -129,19 +129,19 @@ is($hipq->outcome($all), 'succeeded', 'a handler that takes batches asks for an 
 is($hipq->sql('SELECT said FROM ran ORDER BY n DESC LIMIT 1'), '"failed"', 'and gets it');
 
 # ---- rows of jobs before are no longer kept
-my $in_three_hours = $hipq->sql(q{SELECT hipq.now() + interval '3 hours'});
+my $in_three_days = $hipq->sql(q{SELECT hipq.now() + interval '3 days'});
 $hipq->sql(q{SELECT hipq.alter_queue('shop.mail', retention => '1 minute')});
 %order = graph('[' . join(', ', job('first', [], '"return": 1', ', "queue": "shop.mail"'),
-	job('slow', [], '', qq{, "scheduled_run_time": "$in_three_hours"}),
+	job('slow', [], '', qq{, "scheduled_run_time": "$in_three_days"}),
 	job('last', [ 'first', 'slow' ], '"ask": "first"')) . ']');
 ok($hipq->wait_until("SELECT count(*) FROM hipq.job WHERE id = $order{first}
 	AND hipq.result_of($order{first}) IS NOT NULL", 1), 'the first job ends');
-$hipq->set('hipq.clock_offset' => '2h');
+$hipq->set('hipq.clock_offset' => '2d');  # the leaf with its row may be a day long
 ok($hipq->wait_until("SELECT count(*) FROM hipq.job WHERE id = $order{first}", 0),
 	'its row goes while a later job waits');
 is($hipq->sql("SELECT outcome || ' ' || result FROM hipq.dependency
 	WHERE before_id = $order{first}"), 'succeeded 1', 'its outcome and result are kept');
-$hipq->set('hipq.clock_offset' => '4h');
+$hipq->set('hipq.clock_offset' => '4d');
 is($hipq->outcome($order{last}), 'succeeded', 'the later job runs');
 is($hipq->sql("SELECT said::text FROM ran WHERE id = $order{last}"),
 	'{"result": 1, "outcome": "succeeded"}', 'its handler sees the result');
@@ -161,7 +161,7 @@ my $gate = $hipq->sql(q{SELECT hipq.enqueue('work', queue => 'shop.orders',
 	scheduled_run_time => hipq.now() + interval '1 day')});
 %order = graph(qq{[{"name": "late", "job_type": "work", "after": [$gate]}]},
 	q{, queue => 'shop.orders', deadline => hipq.now() + interval '1 hour'});
-$hipq->set('hipq.clock_offset' => '8h');
+$hipq->set('hipq.clock_offset' => '108h');
 is($hipq->outcome($order{late}), 'expired', 'a job that does not start by the deadline expires');
 
 # ---- wrong graphs change nothing
