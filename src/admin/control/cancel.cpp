@@ -277,7 +277,8 @@ std::int64_t cancel_graph(std::int64_t id, const std::optional<std::string> &rea
                    errhint("Use hipq.cancel(); hipq.enqueue_graph() makes graphs."));
     }
     for (const auto &entry : by_queue)
-        if (const catalog::Queue *queue = catalogue->find(entry.first); queue != nullptr)
+        if (const catalog::Queue *queue = catalogue->find(entry.first);
+            queue != nullptr && !queue->is_dropped)
             demand_operable(*queue, id);
     std::int64_t cancelled = 0;
     for (const auto &entry : by_queue) {
