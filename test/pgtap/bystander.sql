@@ -136,6 +136,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_histograms', 'hipq._histograms()', 'nothing'),
     ('_backlog', 'hipq._backlog({queue})', 'nothing'),
     ('_depth', 'hipq._depth({queue})', ',f,'),
+    ('_held', 'hipq._held(''there.secret'')', 'nothing'),
     ('doctor', 'hipq.doctor()', 'nothing'),
     ('_finished_lately', 'hipq._finished_lately()', 'nothing'),
     ('_sort_of_top', 'hipq._sort_of_top(''queue'')', 'queue'),

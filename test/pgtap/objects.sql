@@ -1427,6 +1427,7 @@ $got$, $want$VALUES
     ('_backlog(queue_id integer, OUT jobs bigint, OUT is_exact boolean)', 'SETOF record', 'v'),
     ('_depth(queue_id integer, OUT jobs bigint, OUT is_exact boolean, '
         'OUT oldest_due_time timestamp with time zone)', 'record', 'v'),
+    ('_held(queue text)', 'bigint', 'v'),
     ('_throughput(OUT queue_id integer, OUT minute timestamp with time zone, '
         'OUT succeeded bigint, OUT failed bigint, OUT cancelled bigint, OUT expired bigint, '
         'OUT retried bigint, OUT dead_letters bigint)', 'SETOF record', 'v'),

@@ -92,6 +92,12 @@ COMMENT ON FUNCTION hipq._depth(integer)
     IS 'unfinished jobs of a queue, of a large one about, and when the first of those that are due '
     'was due, from its table; views hipq.activity and hipq.top() show it';
 
+CREATE FUNCTION hipq._held(queue text) RETURNS bigint
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__held';
+COMMENT ON FUNCTION hipq._held(text)
+    IS 'jobs of a queue that wait for other jobs, counted up to 1000; NULL: the current user may '
+    'not look at the queue, or somebody has locked it. hipq-web and hipq-top show it';
+
 CREATE FUNCTION hipq._workers(
     OUT worker_id bigint, OUT place integer, OUT is_active boolean, OUT health text,
     OUT last_check timestamptz, OUT consecutive_failures integer, OUT total_executions bigint,
