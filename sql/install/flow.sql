@@ -91,3 +91,10 @@ CREATE FUNCTION hipq._graph_member(
 ) RETURNS SETOF record LANGUAGE c STABLE ROWS 1 AS 'MODULE_PATHNAME', 'hipq__graph_member';
 COMMENT ON FUNCTION hipq._graph_member(integer, bigint)
     IS 'a job of a queue that the current user may read';
+
+CREATE FUNCTION hipq._newest_graphs(before bigint, most integer) RETURNS bigint[]
+    LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'hipq__newest_graphs';
+COMMENT ON FUNCTION hipq._newest_graphs(bigint, integer)
+    IS 'graphs with jobs that the current user may read, the newest first, at most that many. '
+    'before: only those that are older than this graph; NULL = all. hipq-web and hipq-top list '
+    'them';

@@ -117,6 +117,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_has_cron_entry', 'hipq._has_cron_entry({schedule})', 'false'),
     ('_is_cron_stopped', 'hipq._is_cron_stopped()', 'false'),
     ('_graph_member', 'hipq._graph_member({queue}, {waiting})', 'nothing'),
+    ('_newest_graphs', 'hipq._newest_graphs(NULL, 9)', '{}'),
     ('worker_queue_depth', 'hipq.worker_queue_depth({worker})', 'nothing'),
     ('_limiters', 'hipq._limiters()', 'nothing'),
     ('_jobs_set_aside', 'hipq._jobs_set_aside()', 'nothing'),

@@ -186,4 +186,26 @@ my @wrong = (
 like($hipq->error_of("SELECT hipq.enqueue_graph('$_->[0]', queue => 'shop.orders')"), $_->[1],
 	"refused: $_->[0]") foreach @wrong;
 is($hipq->sql('SELECT count(*) FROM hipq.job'), $jobs, 'refused graphs have enqueued nothing');
+
+# ---- what hipq-web and hipq-top ask for
+my $all = $hipq->sql('SELECT array_agg(graph_id ORDER BY graph_id DESC) FROM hipq.graphs');
+my @graphs = $all =~ /\d+/g;
+cmp_ok(scalar @graphs, '>', 2, 'there are some graphs');
+is($hipq->sql('SELECT hipq._newest_graphs(NULL, 1000)'), $all,
+	'graphs are found, the newest first');
+is($hipq->sql("SELECT hipq._newest_graphs($graphs[0], 2)"), "{$graphs[1],$graphs[2]}",
+	'... those before a graph, at most as many as asked for');
+my $later = $hipq->enqueue('work', q{queue => 'shop.mail', scheduled_run_time => '2100-01-01'});
+my $held = q{SELECT hipq._held('shop.mail')};
+is($hipq->sql($held), 0, 'no job of the queue is held');
+$hipq->sql("SELECT hipq.enqueue_many('work', array_fill('{}'::jsonb, '{7}'),
+	queue => 'shop.mail', after => '{$later}')");
+is($hipq->sql($held), 7, 'held jobs of the queue are counted');
+$hipq->sql("SELECT hipq.enqueue_many('work', array_fill('{}'::jsonb, '{1000}'),
+	queue => 'shop.mail', after => '{$later}')");
+is($hipq->sql($held), 1000, '... up to 1000');
+my $locking = $hipq->session;
+$locking->query_safe('BEGIN; LOCK TABLE hipq.shop_mail');
+is($hipq->sql($held), '', 'nobody waits for a queue that is locked');
+$locking->quit;
 done_testing();

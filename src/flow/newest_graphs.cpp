@@ -1,0 +1,59 @@
+// Finds the newest graphs, hipq._newest_graphs(): the views of graphs look up each job, so that a
+// list of graphs that begins with them reads all.
+#include "catalog/visible_queues.hpp"
+#include "pg/arguments.hpp"
+#include "pg/internal_write.hpp"
+#include "pg/spi.hpp"
+
+namespace hipq::flow {
+
+namespace {
+
+// $1 the queues, $2 the graph that the newest one is older than, or NULL, $3 how many. It goes from
+// graph to graph in the index, past their other jobs.
+constinit pg::Statement select_newest(R"(
+    WITH RECURSIVE newest AS (
+        SELECT (
+            SELECT max(member.graph_id)
+            FROM hipq.graph_job AS member
+            WHERE member.queue_id = ANY ($1) AND member.graph_id < coalesce($2, 9223372036854775807)
+        ) AS graph_id, 1 AS number
+        UNION ALL
+        SELECT (
+            SELECT max(member.graph_id)
+            FROM hipq.graph_job AS member
+            WHERE member.queue_id = ANY ($1) AND member.graph_id < newest.graph_id
+        ), newest.number + 1
+        FROM newest
+        WHERE newest.graph_id IS NOT NULL AND newest.number < $3
+    )
+    SELECT newest.graph_id
+    FROM newest
+    WHERE newest.graph_id IS NOT NULL
+    ORDER BY newest.number)");
+
+Datum list_newest(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const auto before = arguments.maybe_int64("before");
+    const std::int32_t most = arguments.integer("most");
+    const std::vector<std::int32_t> readable = catalog::VisibleQueues().readable();
+    const std::vector<std::int64_t> queues(readable.begin(), readable.end());
+    std::vector<std::int64_t> graphs;
+    if (queues.empty())
+        return pg::return_ids(graphs);
+    const pg::Rows rows = pg::as_hipq([&] { return select_newest.run(queues, before, most); });
+    graphs.reserve(rows.size());
+    for (const pg::Row row : rows)
+        graphs.push_back(row.integer(0));
+    return pg::return_ids(graphs);
+}
+
+}  // namespace
+
+}  // namespace hipq::flow
+
+HIPQ_FUNCTION(hipq__newest_graphs)
+{
+    return hipq::flow::list_newest(fcinfo);
+}
