@@ -38,6 +38,13 @@ TEST(Head, loses_what_need_not_be_heeded)
               head("A: b\r\n"));
 }
 
+TEST(Head, asks_for_gzip_alone)
+{
+    EXPECT_EQ(read_head(head("Accept-Encoding: br;q=1.0, GZip\r\nA: b\r\n")).text,
+              head("A: b\r\nAccept-Encoding: gzip\r\n"));
+    EXPECT_EQ(read_head(head("accept-encoding: br\r\nA: b\r\n")).text, head("A: b\r\n"));
+}
+
 // Each proxy appends one; a client may have written the part before.
 TEST(Head, has_the_last_word_on_who_sends)
 {

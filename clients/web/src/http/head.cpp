@@ -96,8 +96,10 @@ public:
             set_once(host_, header);
         if (header.name == "x-forwarded-for")
             forwarded_ = header.value;
+        if (header.name == "accept-encoding")
+            takes_gzip_ = in_lower_case(header.value).find("gzip") != std::string::npos;
         return header.name != "range" && header.name != "expect" &&
-               header.name != "x-forwarded-for";
+               header.name != "x-forwarded-for" && header.name != "accept-encoding";
     }
 
     std::size_t body_size() const { return length_ ? read_length(*length_) : 0; }
@@ -108,10 +110,14 @@ public:
         return forwarded_ ? "X-Forwarded-For: " + *forwarded_ + "\r\n" : "";
     }
 
+    // cpp-httplib would prefer brotli, with the slowest of its levels: 3 s for a megabyte.
+    std::string encodings() const { return takes_gzip_ ? "Accept-Encoding: gzip\r\n" : ""; }
+
 private:
     std::optional<std::string> length_;
     std::optional<std::string> host_;
     std::optional<std::string> forwarded_;
+    bool takes_gzip_ = false;
 };
 
 }  // namespace
@@ -137,7 +143,7 @@ Head read_head(std::string_view text)
         if (lines == 0 || reader.take(read_header(line)))
             head.text.append(line).append("\r\n");
     }
-    head.text += reader.forwarded() + "\r\n";
+    head.text += reader.forwarded() + reader.encodings() + "\r\n";
     head.body_size = reader.body_size();
     return head;
 }

@@ -17,7 +17,7 @@ struct Head {
 };
 
 // Reads a head that ends with its empty line. Leaves out headers that a server may ignore: range
-// requests, and Expect. Throws Problem if the head is invalid.
+// requests, Expect, and encodings other than gzip. Throws Problem if the head is invalid.
 Head read_head(std::string_view text);
 
 }  // namespace hipq::web
