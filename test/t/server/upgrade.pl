@@ -6,6 +6,8 @@ use warnings;
 use File::Copy qw(copy);
 use HipqChecker;
 use HipqCluster;
+use HipqScreen;
+use HipqWeb;
 use HipqWorkload;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -56,6 +58,52 @@ my $hipq = HipqCluster->new('upgrade', HipqWorkload::settings());
 my $node = $hipq->node;
 is($hipq->sql('SELECT hipq.version()') . ' ' . version_of_extension($hipq), "$old $old",
 	'the last release is installed');
+
+# hipq-web and hipq-top show everything that an extension of the last release has.
+sub programs_work
+{
+	my (@jobs) = @_;
+	SKIP:
+	{
+		skip 'hipq-web was not built', 1 unless defined HipqWeb::program();
+		my $web = HipqWeb->new($hipq, arguments => ['--service'], env => { PGUSER => 'postgres' });
+		my $browser = $web->browser;
+		$browser->get('/api/session');
+		my @lists = qw(throughput queues queues/app.main job-types workers executors schedules
+			pauses alerts doctor settings dead-letters/groups);
+		foreach my $path (@lists, map { "jobs/$_" } @jobs)
+		{
+			my $answer = $browser->get("/api/$path");
+			is($answer->{status}, 200, "hipq-web shows $path with the old extension")
+				or diag($answer->{content});
+		}
+		foreach my $outcome (qw(waiting held running succeeded failed))
+		{
+			is($browser->post('/api/jobs/search', { outcome => $outcome })->{status}, 200,
+				"hipq-web finds $outcome jobs with the old extension");
+		}
+		unlike($web->said, qr/could not be read/, 'hipq-web reads live figures');
+		$web->stop;
+	}
+	SKIP:
+	{
+		skip 'hipq-top was not built, or there is no tmux', 1
+			unless defined HipqScreen::tmux() && grep { -x "$_/hipq-top" } split /:/, $ENV{PATH};
+		my $top = HipqScreen->new([ 'hipq-top', '--delay', '0.2' ],
+			env => { PATH => $ENV{PATH}, PGHOST => $node->host, PGPORT => $node->port,
+				PGDATABASE => 'postgres', PGUSER => 'postgres', LC_ALL => 'C.UTF-8' });
+		ok($top->shows(qr/^app\.main .*$/m), 'hipq-top lists queues with the old extension');
+		$top->press('/')->type('app.main');
+		$top->press('Enter');
+		ok($top->shows(qr/^doomed .*^nap /ms), 'hipq-top shows a queue with the old extension');
+		$top->press('j', '2');
+		ok($top->shows(qr/unfinished.* pass +later +waiting/s),
+			'hipq-top lists jobs with the old extension');
+		$top->press('Enter');
+		ok($top->shows(qr/Why it waits/), 'hipq-top shows a job with the old extension');
+	}
+	return;
+}
 
 # ---- jobs in every state, and a load that lasts
 my $load = HipqWorkload->new($hipq);
@@ -174,6 +222,7 @@ is($hipq->outcome($holders[0]), 'succeeded',
 	'a job with a successor succeeds with the old extension');
 is($hipq->sql('SELECT count(*) FROM hipq.successor'), 3,
 	'successors wait for the update of the extension');
+programs_work($waiting, $running, $doomed);
 $lock = $hipq->hold_lock;
 my $busy = $hipq->enqueue('hold', q{'{"lock": 1}', job_key => 'busy'});
 $hipq->pid_of($busy);

@@ -1,6 +1,8 @@
 // The connection: made when needed, and again after a loss.
 #include "model/database.hpp"
 
+#include "extension.hpp"
+
 #include <cerrno>
 #include <chrono>
 #include <poll.h>
@@ -93,6 +95,7 @@ Answer Database::connect()
         needs_password_ = PQconnectionNeedsPassword(connection_.get()) != 0;
         return lose(PQerrorMessage(connection_.get()));
     }
+    is_0_3_ = false;
     PQsetNoticeProcessor(
         connection_.get(), [](void *, const char *) {}, nullptr);
     return prepare();
@@ -117,14 +120,33 @@ Answer Database::prepare()
     return answer;
 }
 
+// An older extension may be updated meanwhile.
+bool Database::is_0_3()
+{
+    if (!is_0_3_)
+        is_0_3_ = send_text(program::is_0_3, {}).rows.is_true(0, "is_0_3");
+    return is_0_3_;
+}
+
+// Sends it with its texts for the extension.
 Answer Database::send(const Statement &statement)
 {
+    if (!program::has_choices(statement.text))
+        return send_text(statement.text, statement.values);
+    const bool has_0_3 = is_0_3();
+    if (connection_ == nullptr)
+        return lose("the connection to the server was lost");
+    return send_text(program::with_choices(statement.text, has_0_3), statement.values);
+}
+
+Answer Database::send_text(const std::string &text, const std::vector<client::Value> &given)
+{
     std::vector<const char *> values;
-    for (const client::Value &value : statement.values)
+    values.reserve(given.size());
+    for (const client::Value &value : given)
         values.push_back(value ? value->c_str() : nullptr);
-    if (PQsendQueryParams(connection_.get(), statement.text.c_str(),
-                          static_cast<int>(values.size()), nullptr, values.data(), nullptr, nullptr,
-                          0) == 0)
+    if (PQsendQueryParams(connection_.get(), text.c_str(), static_cast<int>(values.size()), nullptr,
+                          values.data(), nullptr, nullptr, 0) == 0)
         return lose(PQerrorMessage(connection_.get()));
     Answer answer;
     while (true) {

@@ -39,6 +39,8 @@ private:
     Answer connect();
     Answer prepare();
     Answer send(const Statement &statement);
+    Answer send_text(const std::string &text, const std::vector<client::Value> &given);
+    bool is_0_3();
     Answer lose(const std::string &why);
     bool wait_for_answer();
 
@@ -46,6 +48,7 @@ private:
     std::unique_ptr<PGconn, Finish> connection_;
     std::string where_;
     bool needs_password_ = false;
+    bool is_0_3_ = false;
 };
 
 }  // namespace hipq::top

@@ -12,7 +12,8 @@ using client::Value;
 constexpr const char *job_columns =
     "id, job_type, nullif(job_key, 'NONE') AS job_key,"
     " CASE WHEN state = 'running' OR is_locked THEN 'running'"
-    "      WHEN state <> 'final' AND waits_for IS NOT NULL THEN 'held'"
+    "      WHEN state <> 'final' AND {0.3? waits_for : NULL::text} IS NOT NULL"
+    "      THEN 'held'"
     "      WHEN state = 'retry' AND scheduled_run_time > hipq.now() THEN 'waits to retry'"
     "      WHEN state <> 'final' THEN 'waiting'"
     "      WHEN error = 'NONE' THEN 'succeeded'"
@@ -66,10 +67,11 @@ Statement prepare_session()
 
 Statement top(const std::string &sort, int lines)
 {
-    return {"SELECT queue, backlog, exact, running, per_min, failed, p50, p99,"
-            " extract(epoch FROM oldest) AS oldest, state"
-            " FROM hipq.top($1, $2::integer)",
-            {sort, lines < 0 ? Value() : Value(std::to_string(lines))}};
+    return {
+        "SELECT queue, backlog, {0.3? exact : false} AS exact, running, per_min, failed, p50, p99,"
+        " extract(epoch FROM oldest) AS oldest, state"
+        " FROM hipq.top($1, $2::integer)",
+        {sort, lines < 0 ? Value() : Value(std::to_string(lines))}};
 }
 
 Statement queue_of_job(const std::string &id)
@@ -86,7 +88,7 @@ Statement table_of_queue(const std::string &queue)
 
 Statement activity_of(const QueueName &queue)
 {
-    return {"SELECT backlog_estimate AS backlog, is_exact AS exact, running_jobs, "
+    return {"SELECT backlog_estimate AS backlog, {0.3? is_exact : false} AS exact, running_jobs, "
             "finished_per_minute, failed, "
             "retried, wait_p50,"
             " wait_p99, extract(epoch FROM hipq.now() - oldest_due_time) AS oldest, state,"
@@ -101,7 +103,8 @@ Statement activity_of(const QueueName &queue)
 Statement held_in(const QueueName &queue)
 {
     return {"SELECT count(*) AS held FROM (SELECT FROM " + queue.table +
-                " WHERE state <> 'final' AND waits_for IS NOT NULL LIMIT " +
+                " WHERE state <> 'final' AND {0.3? waits_for : NULL::text} IS NOT NULL"
+                " LIMIT " +
                 std::to_string(most_held) + ") AS held",
             {}};
 }
@@ -208,7 +211,7 @@ Statement job(const QueueName &queue, const std::string &id)
             " nullif(throttle_key, 'NONE') AS throttle_key,"
             " nullif(time_windows, 'NONE') AS time_windows, nullif(retry_of, -1) AS retry_of,"
             " original_job_id, nullif(worker_id, -1) AS worker_id, traceparent,"
-            " waits_for IS NOT NULL AS is_held," +
+            " {0.3? waits_for : NULL::text} IS NOT NULL AS is_held," +
                 shown("created_time") + shown("scheduled_run_time") + shown("accepted_time") +
                 shown("update_time") + shown("deadline") + shown("expires_time") +
                 " hipq._masked(queue_id, job_type, job_data)::text AS job_data,"

@@ -143,7 +143,7 @@ void Search::read_outcome(const std::string &outcome)
     static const std::map<std::string, const char *> conditions = {
         {"waiting",
          "job.state IN ('initial', 'retry', 'error') AND NOT job.id = ANY ($1::bigint[])"},
-        {"held", "job.state <> 'final' AND job.waits_for IS NOT NULL"},
+        {"held", "job.state <> 'final' AND {0.3? job.waits_for : NULL::text} IS NOT NULL"},
         {"running", "(job.state = 'running' OR job.state IN ('initial', 'retry') "
                     "AND job.id = ANY ($1::bigint[]))"},
         {"succeeded", "job.state = 'final' AND job.error = 'NONE'"},

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "extension.hpp"
+
 namespace hipq::web {
 
 namespace {
@@ -99,7 +101,22 @@ void Connection::raise(const PGresult *result)
                         field(result, PG_DIAG_MESSAGE_DETAIL), field(result, PG_DIAG_MESSAGE_HINT));
 }
 
+// An older extension may be updated meanwhile.
+bool Connection::is_0_3()
+{
+    if (!is_0_3_)
+        is_0_3_ = *PQgetvalue(send(program::is_0_3, {}).get(), 0, 0) == 't';
+    return is_0_3_;
+}
+
 Result Connection::run(const std::string &statement, const Parameters &parameters)
+{
+    if (!program::has_choices(statement))
+        return send(statement, parameters);
+    return send(program::with_choices(statement, is_0_3()), parameters);
+}
+
+Result Connection::send(const std::string &statement, const Parameters &parameters)
 {
     std::vector<const char *> values;
     for (const std::optional<std::string> &parameter : parameters)

@@ -47,16 +47,19 @@ public:
     // Connects and sets up the session. Throws DatabaseError; ConnectionLost if there is no server.
     Connection(const std::string &conninfo, const Credentials &credentials, bool is_read_only);
 
-    // Runs a statement. Throws DatabaseError.
+    // Runs a statement, with its texts for the extension. Throws DatabaseError.
     Result run(const std::string &statement, const Parameters &parameters = {});
 
     // Runs a SELECT: returns a JSON array of its rows, each an object.
     std::string rows(const std::string &statement, const Parameters &parameters = {});
 
 private:
+    Result send(const std::string &statement, const Parameters &parameters);
+    bool is_0_3();
     [[noreturn]] void raise(const PGresult *result);
 
     std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
+    bool is_0_3_ = false;
 };
 
 }  // namespace hipq::web

@@ -33,7 +33,7 @@ SELECT {queue} AS queue,
            ELSE 'failed'
        END AS outcome,
        job.state,
-       job.state <> 'final' AND job.waits_for IS NOT NULL AS is_held,
+       job.state <> 'final' AND {0.3? job.waits_for : NULL::text} IS NOT NULL AS is_held,
        job.priority,
        job.attempt,
        job.retry_count,
@@ -64,7 +64,7 @@ SELECT {queue} AS queue,
            WHEN job.retry_reason IN ('cancelled', 'expired', 'skipped') THEN job.retry_reason
            ELSE 'failed'
        END AS outcome,
-       job.state <> 'final' AND job.waits_for IS NOT NULL AS is_held,
+       job.state <> 'final' AND {0.3? job.waits_for : NULL::text} IS NOT NULL AS is_held,
        nullif(job.error, 'NONE') AS error,
        job.attempt,
        job.retry_count,

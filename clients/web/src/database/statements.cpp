@@ -18,7 +18,8 @@ WITH catalogue AS MATERIALIZED (
     FROM hipq.queues_detail AS queues
     WHERE NOT queues.is_dropped
 ), activity AS MATERIALIZED (
-    SELECT activity.queue, activity.backlog_estimate, activity.is_exact, activity.running_jobs,
+    SELECT activity.queue, activity.backlog_estimate,
+           {0.3? activity.is_exact : false} AS is_exact, activity.running_jobs,
            activity.oldest_due_time, activity.state, activity.wait_p50, activity.wait_p99
     FROM hipq.activity_detail AS activity
 ), ended AS (
@@ -110,8 +111,8 @@ SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.th
        queues.throttle_used, queues.retention, queues.history, queues.durability, queues.weight,
        queues.is_strict, queues.queue_ttl, queues.dead_letter_enabled, queues.dead_letter_retention,
        queues.dead_letter_max, queues.dead_letter_handler, queues.max_timeout,
-       queues.highest_priority, queues.allow_free_jobs, queues.retry_enabled, queues.max_retries,
-       queues.is_paused, queues.is_dropped, queues.created_time,
+       queues.highest_priority, queues.allow_free_jobs, queues.retry_enabled,
+       {0.3? queues.max_retries : NULL::integer} AS max_retries, queues.is_paused, queues.is_dropped, queues.created_time,
        has_table_privilege(to_regclass(queues.table_name), 'SELECT') AS may_read
 FROM hipq.queues_detail AS queues
 WHERE $1::text IS NULL OR queues.queue = $1
@@ -236,7 +237,10 @@ FROM hipq.who_fills($1, 10) AS filler
 const char *const queue_held = R"(
 SELECT count(*) AS held
 FROM (
-    SELECT FROM {table} AS job WHERE job.state <> 'final' AND job.waits_for IS NOT NULL LIMIT 10000
+    SELECT
+    FROM {table} AS job
+    WHERE job.state <> 'final' AND {0.3? job.waits_for : NULL::text} IS NOT NULL
+    LIMIT 10000
 ) AS counted
 )";
 

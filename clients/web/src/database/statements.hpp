@@ -4,6 +4,8 @@
 // the catalogue. Jobs are read from their queue's own table, because for the view hipq.jobs the
 // planner examines each table of each queue, which with 500 queues takes longer than reading a
 // page.
+//
+// {0.3? A : B} is A, or B with an older extension (program/extension.hpp).
 #pragma once
 
 #include <string>
