@@ -44,6 +44,11 @@ Answer refused()
     return {{}, "permission denied for table app_mail", "", "42501", false};
 }
 
+Answer answer_of(Rows rows)
+{
+    return {std::move(rows), "", "", "", false};
+}
+
 TEST(QueuesScreen, ShowsAllAndEach)
 {
     const auto screen = queues_screen({});
@@ -124,9 +129,23 @@ TEST(QueuesScreen, FiltersAndSorts)
     EXPECT_EQ(screen->key('p').action.question.substr(0, 21), "Resume queue app.web?");
 }
 
-Answer answer_of(Rows rows)
+TEST(QueuesScreen, ShowsHeldWhereJobsAreHeld)
 {
-    return {std::move(rows), "", "", "", false};
+    const auto screen = queues_screen({});
+    const auto shown = [&](const char *mail, const char *web) {
+        Answer answer = queues();
+        answer.rows.names.emplace_back("held");
+        for (std::size_t i = 0; i < 3; ++i)
+            answer.rows.rows[i].emplace_back(i == 1 ? mail : i == 2 ? web : "0");
+        screen->take({answer});
+        return text_of(*screen);
+    };
+    EXPECT_EQ(shown("0", "0").find("held"), std::string::npos) << shown("0", "0");
+    const std::string text = shown("1000", "7");
+    EXPECT_NE(text.find("held"), std::string::npos) << text;
+    EXPECT_NE(text.find(" 1000+\n"), std::string::npos) << text;
+    for (const Line &line : screen->page(80).body)
+        EXPECT_LE(text_of({line}).size(), 82U) << text_of({line});
 }
 
 TEST(QueueScreen, CountsHeldJobsWhereTheRoleMayReadThem)

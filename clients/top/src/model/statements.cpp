@@ -69,7 +69,8 @@ Statement top(const std::string &sort, int lines)
 {
     return {
         "SELECT queue, backlog, {0.3? exact : false} AS exact, running, per_min, failed, p50, p99,"
-        " extract(epoch FROM oldest) AS oldest, state"
+        " extract(epoch FROM oldest) AS oldest, state,"
+        " {0.3? hipq._held(queue) : NULL::bigint} AS held"
         " FROM hipq.top($1, $2::integer)",
         {sort, lines < 0 ? Value() : Value(std::to_string(lines))}};
 }

@@ -7,6 +7,9 @@ namespace hipq::top {
 
 namespace {
 
+// hipq._held() counts no further.
+constexpr double most_held = 1000;
+
 class QueuesScreen : public ListScreen {
 public:
     explicit QueuesScreen(Mode mode) : mode_(std::move(mode)) {}
@@ -15,12 +18,12 @@ public:
     std::string help() const override
     {
         return mode_.is_read_only
-                   ? "Enter: queue  f: who fills it  j: jobs  g: job by id  d: dead letters  w e a "
-                     "t: "
-                     "workers, executors, alerts, settings  s: sort  /: filter  ?: help  q: quit"
+                   ? "Enter: queue  f: who fills it  j: jobs  g: job by id  d: dead letters  "
+                     "w e a t: workers, executors, alerts, settings  s: sort  /: filter  "
+                     "?: help  q: quit"
                    : "Enter: queue  f: who fills it  j: jobs  g: job by id  p: pause  d: dead "
-                     "letters  ?: help  w e a t: workers, executors, alerts, settings  s: sort  "
-                     "/: filter  q: quit";
+                     "letters  ?: help  w e a t: workers, executors, alerts, settings  "
+                     "s: sort  /: filter  q: quit";
     }
     std::vector<Statement> asks() const override
     {
@@ -117,11 +120,37 @@ private:
                      {"p50", true, 0, 70},
                      {"p99", true, 0, 62},
                      {"oldest", true},
-                     {"state"}},
+                     {"state"},
+                     {"held", true}},
                     {}};
         for (std::size_t i = 0; i < queues_.size(); ++i)
             sheet.rows.push_back(row_of(i));
+        if (!has_held())
+            without_held(sheet);
         show(std::move(sheet));
+    }
+
+    // The last column is there only where jobs wait for others.
+    bool has_held() const
+    {
+        for (std::size_t i = 0; i < queues_.size(); ++i)
+            if (queues_.number(i, "held") > 0)
+                return true;
+        return false;
+    }
+    static void without_held(Sheet &sheet)
+    {
+        sheet.columns.pop_back();
+        for (SheetRow &row : sheet.rows)
+            row.cells.pop_back();
+    }
+
+    Cell held_cell(std::size_t i) const
+    {
+        Cell held = number_cell(queues_, i, "held");
+        if (held.number == most_held)
+            held.text += "+";
+        return held;
     }
 
     SheetRow row_of(std::size_t i) const
@@ -139,7 +168,8 @@ private:
                  time_cell(queues_, i, "p50"),
                  time_cell(queues_, i, "p99"),
                  time_cell(queues_, i, "oldest"),
-                 {state, tone_of_state(state)}}};
+                 {state, tone_of_state(state)},
+                 held_cell(i)}};
     }
 
     Mode mode_;

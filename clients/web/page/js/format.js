@@ -17,6 +17,9 @@ export const short = (value) => (isNone(value) ? none : Math.abs(value) < 10000 
 export const backlogText = ({ backlog, is_exact: isExact }) =>
   isNone(backlog) ? "?" : `${isExact ? "" : "~"}${short(Number(backlog))}`;
 
+/** Jobs of a queue that wait for others: counted up to 1000. */
+export const heldText = (held) => `${grouped.format(held)}${held >= 1000 ? "+" : ""}`;
+
 /** A rate: small ones with a decimal, because 0.3 is not 0. */
 export function rate(value) {
   if (isNone(value)) return none;

@@ -66,10 +66,10 @@ test("an estimate is marked, and what nobody knows is no 0", async () => {
   const whole = await overviewOf(visitor);
   const queues = whole.queues.map((queue) =>
     queue.queue === "web.mail"
-      ? { ...queue, backlog: 20_000, is_exact: false, state: "late", oldest_due: null }
+      ? { ...queue, backlog: 20_000, is_exact: false, held: 1000, state: "late", oldest_due: null }
       : queue.queue === "web.letters"
         ? { ...queue, backlog: null, is_exact: false, state: "locked", oldest_due: null }
-        : { ...queue, backlog: 3, is_exact: true, state: "1 type paused", oldest_due: null },
+        : { ...queue, backlog: 3, is_exact: true, held: 2, state: "1 type paused", oldest_due: null },
   );
   const body = `event: overview\ndata: ${JSON.stringify({ ...whole, queues })}\n\n`;
   await visitor.page.route("**/api/events", (route) => route.fulfill({ contentType: "text/event-stream", body }));
@@ -79,9 +79,9 @@ test("an estimate is marked, and what nobody knows is no 0", async () => {
   await tile("Waits longest").getByText("web.letters is locked").waitFor();
   await visitor.open("queues", "Queues", "web.mail");
   for (const [queue, backlog, state] of [
-    ["web.mail", "~20K", "late"],
+    ["web.mail", "~20K 1,000+ held", "late"],
     ["web.letters", "?", "locked"],
-    ["web.parcels", "3", "1 type paused"],
+    ["web.parcels", "3 2 held", "1 type paused"],
   ]) {
     assert.equal(await visitor.row(queue).locator('[data-title="Backlog"]').textContent(), backlog);
     assert.equal(await visitor.row(queue).locator(".badge").textContent(), state);

@@ -1,7 +1,7 @@
 // The list of queues, live; with links to their pages.
 
 import { h } from "../dom.js";
-import { ago, backlogText, number, plural, rate, seconds } from "../format.js";
+import { ago, backlogText, heldText, number, plural, rate, seconds } from "../format.js";
 import { live } from "../live.js";
 import { badge } from "../parts/badge.js";
 import { pageHead, panel } from "../parts/facts.js";
@@ -37,7 +37,13 @@ function makeTable() {
         order: (queue) => Number(queue.per_minute.failed),
         value: (queue) => `${number(queue.per_minute.failed)}/min`,
       },
-      { title: "Backlog", kind: "number", order: (queue) => waits(queue.backlog), value: backlogText },
+      {
+        title: "Backlog",
+        kind: "number",
+        order: (queue) => waits(queue.backlog),
+        value: (queue) => ({ backlog: backlogText(queue), held: Number(queue.held ?? 0) }),
+        cell: ({ backlog, held }) => [backlog, held > 0 ? [" ", h("span", { class: "of-them" }, `${heldText(held)} held`)] : null].flat(),
+      },
       { title: "Running", kind: "number", order: (queue) => Number(queue.running), value: (queue) => number(queue.running) },
       {
         title: "Waits (p50)",
