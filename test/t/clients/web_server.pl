@@ -260,6 +260,28 @@ is_deeply([ @{ $eyes->get("/api/jobs/$held")->{json}{job} }{qw(outcome is_held)}
 my $held_in = sub { return $_[0]->get('/api/queues/app.mail')->{json}{held} };
 is_deeply($held_in->($eyes), [ { held => 1 } ], 'the held jobs of a queue are counted');
 is_deeply($held_in->($browser{monitor}), [], 'not for a role that may not read them');
+
+# ---- graphs
+
+my $graph = $hipq->sql(q{SELECT min(id) FROM hipq.enqueue_graph('[
+	{"name": "first", "job_type": "welcome", "job_data": {"n": 1}},
+	{"name": "last", "job_type": "welcome", "job_data": {"n": 2}, "after": ["first"],
+		"scheduled_run_time": "2100-01-01 00:00:00+00"}]', queue => 'app.mail')});
+is($hipq->outcome($graph), 'succeeded', 'the first job of the graph has run');
+my $listed = $eyes->get('/api/graphs')->{json}{graphs};
+is_deeply([ map { @{$_}{qw(graph_id jobs waiting succeeded names queues)} } @$listed ],
+	[ $graph, 2, 1, 1, [qw(first last)], ['app.mail'] ], 'a graph is listed with its jobs');
+is_deeply($eyes->get("/api/graphs?before=$graph")->{json}{graphs}, [], 'there is no older one');
+is_deeply($browser{monitor}->get('/api/graphs')->{json}{graphs}, [],
+	'a role that may not read the jobs sees no graph');
+my $jobs = $eyes->get("/api/graphs/$graph")->{json}{jobs};
+is_deeply([ map { [ @{$_}{qw(name outcome after)} ] } @$jobs ],
+	[ [ 'first', 'succeeded', [] ], [ 'last', 'waiting', ['first'] ] ],
+	'a graph is shown with its jobs');
+is_deeply($eyes->get("/api/jobs/$jobs->[1]{job_id}")->{json}{graph},
+	{ graph_id => $graph, name => 'last' }, 'a job is shown with its graph');
+status_is($browser{monitor}->get("/api/graphs/$graph"), 404, 'nor does it find its jobs');
+$hipq->sql("SELECT hipq.cancel_graph($graph)");
 my $numbers = '{"id": 12345678901234567890123, "size": 1e400}';
 my $exact = $hipq->sql("INSERT INTO hipq.app_mail (job_type, job_data, scheduled_run_time)
 	VALUES ('welcome', '$numbers', now() + interval '1 day') RETURNING id");

@@ -82,6 +82,8 @@ sub programs_work
 			is($browser->post('/api/jobs/search', { outcome => $outcome })->{status}, 200,
 				"hipq-web finds $outcome jobs with the old extension");
 		}
+		like($browser->get('/api/graphs')->{json}{error}{message}, qr/too old for graphs/,
+			'hipq-web says that the old extension has no graphs');
 		unlike($web->said, qr/could not be read/, 'hipq-web reads live figures');
 		$web->stop;
 	}

@@ -7,6 +7,7 @@ const paths = {
   queues: ["M2.5 4h11", "M2.5 8h8", "M2.5 12h5"],
   job_types: ["M3 3h4v4H3z", "M9 3h4v4H9z", "M3 9h4v4H3z", "M11 9v4", "M9 11h4"],
   jobs: ["M3 3.5h10v9H3z", "M5.5 6.5h5", "M5.5 9.5h3"],
+  graphs: ["M2.5 2.5h4v3h-4z", "M9.5 6.5h4v3h-4z", "M2.5 10.5h4v3h-4z", "M6.5 4c2 0 1 4 3 4", "M6.5 12c2 0 1-4 3-4"],
   workers: ["M2.5 4h11v7h-11z", "M6 13.5h4", "M8 11v2.5"],
   executors: ["M5 5h6v6H5z", "M7 2.5V5M9 2.5V5M7 11v2.5M9 11v2.5M2.5 7H5M2.5 9H5M11 7h2.5M11 9h2.5"],
   dead_letters: ["M2.5 4h11v8.5h-11z", "M2.5 4.5L8 9l5.5-4.5"],

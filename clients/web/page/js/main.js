@@ -9,6 +9,7 @@ import { show as alerts } from "./pages/alerts.js";
 import { show as deadLetters } from "./pages/dead_letters.js";
 import { show as doctor } from "./pages/doctor.js";
 import { show as executors } from "./pages/executors.js";
+import { show as graphs } from "./pages/graphs.js";
 import { show as jobTypes } from "./pages/job_types.js";
 import { show as jobs } from "./pages/jobs.js";
 import { show as overview } from "./pages/overview.js";
@@ -29,6 +30,7 @@ const shows = {
   queues,
   job_types: jobTypes,
   jobs,
+  graphs,
   dead_letters: deadLetters,
   pauses,
   schedules,

@@ -5,6 +5,7 @@ export const pages = [
   { name: "queues", title: "Queues", key: "q", group: "Watch" },
   { name: "job_types", title: "Job types", key: "t", group: "Watch" },
   { name: "jobs", title: "Jobs", key: "j", group: "Watch" },
+  { name: "graphs", title: "Graphs", key: "r", group: "Watch" },
   { name: "dead_letters", title: "Dead letters", key: "d", group: "Act" },
   { name: "pauses", title: "Pauses", key: "p", group: "Act" },
   { name: "schedules", title: "Schedules", key: "s", group: "Act" },

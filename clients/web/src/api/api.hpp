@@ -22,6 +22,8 @@ struct Route {
 std::vector<Route> list_routes();
 // Jobs: searches, and the page of one job.
 std::vector<Route> job_routes();
+// Graphs: a list, and one of them.
+std::vector<Route> graph_routes();
 // Actions on jobs, and pauses.
 std::vector<Route> action_routes();
 std::vector<Route> dead_letter_routes();

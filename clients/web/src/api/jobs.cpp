@@ -71,6 +71,7 @@ std::string job_page(const Call &call)
                    {"progress", first_or_null(link.rows(statements::job_progress, {id}))},
                    {"running", first_or_null(link.rows(statements::job_running, {id}))},
                    {"dead_letter", first_or_null(link.rows(statements::job_dead_letter, place))},
+                   {"graph", first_or_null(link.rows(statements::graph_of_job, {id}))},
                    {"may", allowed(found.at(0), call.is_read_only)}});
 }
 

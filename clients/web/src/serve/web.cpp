@@ -103,7 +103,8 @@ void Web::set_up_routes()
             return std::string();
         });
     });
-    for (const auto &routes : {list_routes(), job_routes(), action_routes(), dead_letter_routes()})
+    for (const auto &routes :
+         {list_routes(), job_routes(), graph_routes(), action_routes(), dead_letter_routes()})
         for (const Route &route : routes)
             add(route);
     server_.Get("/(?!api/).*",

@@ -18,6 +18,7 @@ test("g and a letter opens each page", async () => {
     q: "Queues",
     t: "Job types",
     j: "Jobs",
+    r: "Graphs",
     d: "Dead letters",
     p: "Pauses",
     s: "Schedules",

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openBrowser, sql, url, Visitor } from "./support.js";
 
-let browser, failed, held, waiting;
+let browser, failed, graph, held, waiting;
 before(async () => {
   browser = await openBrowser();
   held = sql("SELECT id FROM hipq.jobs WHERE job_key = 'after tomorrow'");
+  graph = sql("SELECT graph_id FROM hipq.graph_jobs WHERE name = 'greet'");
   failed = sql("SELECT id FROM hipq.jobs WHERE job_key = 'bob'");
   waiting = sql("SELECT id FROM hipq.jobs WHERE job_key = 'tomorrow'");
 });
@@ -21,6 +22,8 @@ const pages = () => [
   [`jobs/${failed}`, `Job ${failed}`, "the mail server is gone"],
   [`jobs/${waiting}`, `Job ${waiting}`, "What it waits for"],
   [`jobs/${held}`, `Job ${held}`, "It comes after jobs"],
+  ["graphs", "Graphs", "greet, thank"],
+  [`graphs/${graph}`, `Graph ${graph}`, "all have ended"],
   ["dead_letters", "Dead letters", "transient_error"],
   ["pauses", "Pauses", null],
   ["schedules", "Schedules", "There is no schedule"],

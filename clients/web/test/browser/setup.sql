@@ -51,6 +51,8 @@ INSERT INTO hipq.web_mail (job_type, job_key, job_data, scheduled_run_time)
 VALUES ('receipt', 'tomorrow', '{"to": "eve@example.com"}', now() + interval '1 day');
 SELECT hipq.enqueue('receipt', '{}', queue => 'web.mail', job_key => 'after tomorrow', after => ARRAY[id])
 FROM hipq.web_mail WHERE job_key = 'tomorrow';
+SELECT hipq.enqueue_graph('[{"name": "greet", "job_type": "receipt"},
+    {"name": "thank", "job_type": "receipt", "after": ["greet"]}]', queue => 'web.mail');
 INSERT INTO hipq.web_letters (job_type, job_data)
 SELECT 'letter', jsonb_build_object('to', 'person' || n, 'fault', 'letters') FROM generate_series(1, 5) AS n;
 INSERT INTO hipq.web_parcels (job_type, job_key, job_data) VALUES ('label', 'parcel-1', '{}');

@@ -172,7 +172,7 @@ function logPanel(log) {
 
 function jsonPanel(title, text, words) {
   if (isNone(text) || text === "null") return null;
-  return panel(title, {}, words ? h("p", { class: "panel-words" }, words) : null, json(text));
+  return panel(title, {}, words ? h("p", { class: "panel-words" }, words) : null, json(text, `${title}, JSON`));
 }
 
 function dataPanel(job) {
@@ -182,7 +182,7 @@ function dataPanel(job) {
 
 const limitOf = (job) => (isNone(job.deadline) ? `${job.timeout} s` : [`${job.timeout} s, until `, timeOf(job.deadline)]);
 
-const factsPanel = (job) =>
+const factsPanel = ({ job, graph }) =>
   panel(
     "Facts",
     {},
@@ -207,6 +207,7 @@ const factsPanel = (job) =>
       ["Throttle key", job.throttle_key],
       ["Time windows", job.time_windows],
       ["Worker", job.worker_id],
+      ["Graph", graph ? h("a", { href: link("graphs", graph.graph_id) }, `${graph.graph_id}, as ${graph.name}`) : null],
       ["Retry of", isNone(job.retry_of) ? null : jobLink(job.retry_of)],
       ["Again because", job.manual_reason],
       ["Trace", traceOf(job.traceparent)],
@@ -259,7 +260,7 @@ function draw(view, told, load) {
         attemptsPanel(attempts, job),
         logPanel(log),
       ),
-      h("div", { class: "column" }, factsPanel(job), dataPanel(job), jsonPanel("Result", job.result_text)),
+      h("div", { class: "column" }, factsPanel(told), dataPanel(job), jsonPanel("Result", job.result_text)),
     ),
   );
 }

@@ -11,7 +11,8 @@ function kindOf([whole, string, colon]) {
   return /^[tfn]/.test(whole) ? "word" : "number";
 }
 
-export function json(text) {
+/** label: what it is, for screen readers. */
+export function json(text, label) {
   const parts = [];
   let end = 0;
   for (const match of text.matchAll(token)) {
@@ -19,5 +20,5 @@ export function json(text) {
     parts.push(text.slice(end, match.index), h("span", { class: `json-${kindOf(match)}` }, shown));
     end = match.index + shown.length;
   }
-  return h("pre", { class: "code", tabindex: "0", role: "region", "aria-label": "JSON" }, parts, text.slice(end));
+  return h("pre", { class: "code", tabindex: "0", role: "region", "aria-label": label }, parts, text.slice(end));
 }
