@@ -148,6 +148,61 @@ TEST(QueuesScreen, ShowsHeldWhereJobsAreHeld)
         EXPECT_LE(text_of({line}).size(), 82U) << text_of({line});
 }
 
+TEST(GraphsScreen, ShowsHowEachStands)
+{
+    const auto screen = graphs_screen({});
+    screen->take({answer_of(
+        {{"graph_id", "jobs", "waiting", "running", "succeeded", "failed", "ended_time", "names"},
+         {{"90", "200", "199", "1", "0", "0", std::nullopt, "a, b, c, d"},
+          {"80", "2", "2", "0", "0", "0", std::nullopt, "a, b"},
+          {"70", "2", "0", "0", "1", "1", "2026-01-01", "a, b"},
+          {"60", "2", "0", "0", "2", "0", "2026-01-01", "a, b"}}})});
+    const std::string text = text_of(*screen);
+    EXPECT_NE(text.find("90 running   200+"), std::string::npos) << text;
+    EXPECT_NE(text.find("a, b, c, d, ..."), std::string::npos) << text;
+    EXPECT_NE(text.find("80 waiting      2"), std::string::npos) << text;
+    EXPECT_NE(text.find("70 failed       2"), std::string::npos) << text;
+    EXPECT_NE(text.find("60 succeeded    2"), std::string::npos) << text;
+    const Move move = screen->key(keys::enter);
+    ASSERT_EQ(move.kind, Move::Kind::open);
+    EXPECT_EQ(move.screen->asks().front().values.front(), "90");
+}
+
+TEST(GraphsScreen, SaysThatTheExtensionIsTooOld)
+{
+    const auto screen = graphs_screen({});
+    screen->take({{{}, "function hipq._newest_graphs does not exist", "", "42883", false}});
+    EXPECT_NE(text_of(*screen).find("too old for graphs (ALTER EXTENSION hipq UPDATE)"),
+              std::string::npos)
+        << text_of(*screen);
+}
+
+TEST(GraphScreen, ListsJobsInTheOrderOfItsLayers)
+{
+    const auto screen = graph_screen({}, "12");
+    const auto named = [](const char *name, const char *after, const char *id) {
+        return std::vector<Value>{"9", name, "waiting", after, id, "app.mail"};
+    };
+    screen->take({answer_of({{"graph_id", "name", "outcome", "after", "job_id", "queue"},
+                             {named("first", "", "9"),
+                              named("last",
+                                    "first\x1flate\x1f"
+                                    "7",
+                                    "10"),
+                              named("late", "middle", "11"), named("middle", "first", "12"),
+                              named("alone", "", "13")}})});
+    EXPECT_EQ(screen->title(), "graph 9");
+    std::vector<std::string> names;
+    for (const Line &line : screen->page(120).body)
+        names.push_back(text_of({line}).substr(0, 12));
+    EXPECT_EQ(names, (std::vector<std::string>{"    1 first ", "    1 alone ", "    2 middle",
+                                               "    3 late  ", "    4 last  "}));
+    EXPECT_NE(text_of(*screen).find("first, late, 7"), std::string::npos) << text_of(*screen);
+    EXPECT_NE(text_of(*screen).find("5 jobs   waiting 5"), std::string::npos);
+    screen->go(keys::end, 10, 120);
+    EXPECT_EQ(screen->key(keys::enter).kind, Move::Kind::open);
+}
+
 TEST(QueueScreen, CountsHeldJobsWhereTheRoleMayReadThem)
 {
     const auto screen = queue_screen({}, {"app.mail", ""});

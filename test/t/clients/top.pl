@@ -63,6 +63,33 @@ sub answer
 	return ($run->result(0), $out, $err);
 }
 
+# ---- from a graph to a job, and held jobs
+
+my $graph = $hipq->sql(q{SELECT min(id) FROM hipq.enqueue_graph('[
+	{"name": "look", "job_type": "send", "job_data": {"to": "ann"}},
+	{"name": "wait", "job_type": "later", "after": ["look"],
+		"scheduled_run_time": "2100-01-01 00:00:00+00"},
+	{"name": "end", "job_type": "later", "after": ["wait", "look"]}]', queue => 'app.mail')});
+is($hipq->outcome($graph), 'succeeded', 'the first job of a graph has run');
+my $graphs = screen([]);
+ok($graphs->shows(qr/oldest state +held *\n.*^app\.mail .* 1$/ms),
+	'a queue is shown with its held jobs');
+$graphs->press('G');
+ok($graphs->shows(qr/^ *$graph running +3 +2 .*look, wait, end/ms), 'graphs are listed');
+$graphs->press('Enter');
+ok($graphs->shows(
+		qr/^ +1 look +succeeded -.*^ +2 wait +waiting +look.*^ +3 end +waiting +look, wait/ms),
+	'the jobs of a graph are listed in the order of its layers');
+like($graphs->text, qr/^3 jobs +succeeded 1 +waiting 2$/m, 'a graph is shown with counts');
+$graphs->press('End', 'Enter');
+ok($graphs->shows(qr/^held .*waits for +It comes after jobs/ms), 'a job of the graph is shown');
+$graphs->press('G');
+ok($graphs->shows(qr/> graph $graph .*^ +1 look/ms), 'a job leads to its graph');
+$hipq->sql("SELECT hipq.cancel_graph($graph)");
+ok($graphs->shows(qr/^ +2 wait +cancelled.*^ +3 end +cancelled/ms), 'the graph is shown live');
+$graphs->press(('Escape') x 4);
+ok($graphs->shows(qr/oldest state *\n/), 'without held jobs there is no column for them');
+
 # ---- from a queue to a job
 
 my $top = screen([]);

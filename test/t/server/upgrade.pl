@@ -103,6 +103,8 @@ sub programs_work
 			'hipq-top lists jobs with the old extension');
 		$top->press('Enter');
 		ok($top->shows(qr/Why it waits/), 'hipq-top shows a job with the old extension');
+		$top->press(('Escape') x 3, 'G');
+		ok($top->shows(qr/too old for graphs/), 'hipq-top says that the extension has no graphs');
 	}
 	return;
 }

@@ -61,6 +61,13 @@ Statement dead_letter(const QueueName &queue, const std::string &id);
 Statement progress(const std::string &id);
 Statement waits(const std::string &id);
 
+// The newest graphs, with counts of up to most_counted of their jobs; the jobs of the graph with
+// this id, or that has the job with this id.
+inline constexpr int most_counted = 200;
+inline constexpr int most_graph_jobs = 2'000;
+Statement graphs();
+Statement graph_jobs(const std::string &id);
+
 Statement workers();
 Statement executors();
 Statement dead_letters(const QueueName &queue, const std::string &state);

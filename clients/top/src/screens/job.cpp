@@ -17,9 +17,9 @@ public:
     std::string title() const override { return "job " + id_; }
     std::string help() const override
     {
-        return mode_.is_read_only ? "up/down: scroll  Esc: back"
+        return mode_.is_read_only ? "G: its graph  up/down: scroll  Esc: back"
                                   : "c: cancel  r: run again  R: redrive the dead letter  "
-                                    "D: dismiss it  up/down: scroll  Esc: back";
+                                    "D: dismiss it  G: its graph  up/down: scroll  Esc: back";
     }
 
     // First its queue, then the queue's table, then the job.
@@ -55,6 +55,8 @@ public:
 
     Move key(int key) override
     {
+        if (key == 'G')
+            return open(graph_screen(mode_, id_));
         if (key != 'c' && key != 'r' && key != 'R' && key != 'D')
             return {};
         if (mode_.is_read_only)

@@ -19,10 +19,10 @@ public:
     {
         return mode_.is_read_only
                    ? "Enter: queue  f: who fills it  j: jobs  g: job by id  d: dead letters  "
-                     "w e a t: workers, executors, alerts, settings  s: sort  /: filter  "
-                     "?: help  q: quit"
+                     "G: graphs  w e a t: workers, executors, alerts, settings  s: sort  "
+                     "/: filter  ?: help  q: quit"
                    : "Enter: queue  f: who fills it  j: jobs  g: job by id  p: pause  d: dead "
-                     "letters  ?: help  w e a t: workers, executors, alerts, settings  "
+                     "letters  ?: help  G: graphs  w e a t: workers, executors, alerts, settings  "
                      "s: sort  /: filter  q: quit";
     }
     std::vector<Statement> asks() const override
@@ -65,6 +65,8 @@ protected:
             return open(executors_screen(mode_));
         case 'a':
             return open(alerts_screen());
+        case 'G':
+            return open(graphs_screen(mode_));
         case 't':
             return open(settings_screen());
         case 'g':

@@ -17,6 +17,9 @@ std::shared_ptr<Screen> queue_screen(const Mode &mode, const QueueName &queue);
 std::shared_ptr<Screen> jobs_screen(const Mode &mode, const QueueName &queue,
                                     const std::string &job_type, JobKind kind);
 std::shared_ptr<Screen> job_screen(const Mode &mode, const QueueName &queue, const std::string &id);
+std::shared_ptr<Screen> graphs_screen(const Mode &mode);
+// The jobs of a graph, of which one has this id.
+std::shared_ptr<Screen> graph_screen(const Mode &mode, const std::string &id);
 std::shared_ptr<Screen> workers_screen(const Mode &mode);
 std::shared_ptr<Screen> executors_screen(const Mode &mode);
 std::shared_ptr<Screen> dead_letters_screen(const Mode &mode, const QueueName &queue);
