@@ -10,7 +10,7 @@ CREATE ROLE monitor LOGIN PASSWORD 'monitor' IN ROLE pg_monitor;
 CREATE ROLE delivery LOGIN;
 
 SELECT hipq.create_queue(name, owner => 'shop')
-FROM unnest('{shop.mail,shop.invoices,shop.thumbnails,shop.imports,shop.parcels}'::text[]) AS name;
+FROM unnest('{shop.mail,shop.invoices,shop.thumbnails,shop.imports,shop.parcels,shop.orders}'::text[]) AS name;
 SELECT hipq.alter_queue('shop.thumbnails', throttle_limit => 2);
 
 -- Takes as long as its data say, and fails if they say so: "fault" in each attempt, "flaky" only in
@@ -41,6 +41,8 @@ SELECT hipq.register_job_type('shop.mail', 'receipt', handler => 'shop_work', ma
 SELECT hipq.register_job_type('shop.invoices', 'invoice', handler => 'shop_work', max_retries => 1, retry_base => '1 s');
 SELECT hipq.register_job_type('shop.thumbnails', 'thumbnail', handler => 'shop_work');
 SELECT hipq.register_job_type('shop.imports', 'import', handler => 'shop_import', default_timeout => '20 min');
+SELECT hipq.register_job_type('shop.orders', step, handler => 'shop_work', max_retries => 0)
+FROM unnest('{reserve,charge,ship,put_back}'::text[]) AS step;
 SELECT hipq.register_job_type('shop.parcels', 'label', handler_kind => 'notify', max_retries => 3);
 
 -- The operator does everything; the developer sees only mail; the monitor sees queues, but no job.

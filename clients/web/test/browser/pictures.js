@@ -38,6 +38,17 @@ async function openFailedJob(visitor) {
   await visitor.sees("Attempts");
 }
 
+// A graph of which some jobs have ended.
+async function openGraph(visitor) {
+  await visitor.open("graphs", "Graphs");
+  const row = visitor.page.locator("main tbody tr", { hasText: "running" }).filter({ hasText: "waiting" }).first();
+  const link = row.locator("td.is-main a");
+  const id = await link.textContent();
+  await link.click();
+  await visitor.heading(`Graph ${id}`);
+  await visitor.page.locator(".graph-box").first().waitFor();
+}
+
 const [light, dark, narrow] = await Promise.all([
   enter({ ...size }),
   enter({ ...size, scheme: "dark" }),
@@ -49,6 +60,8 @@ await save(dark, "overview-dark");
 await save(narrow, "narrow");
 await openFailedJob(light);
 await save(light, "job");
+await openGraph(light);
+await save(light, "graph");
 await dark.open("dead_letters", "Dead letters", "One by one");
 await dark.page.locator("main tbody .error-text").first().waitFor();
 await save(dark, "dead-letters");
