@@ -7,6 +7,7 @@
 #include "catalog/queue_statements.hpp"
 #include "job/claimed_job.hpp"
 #include "job/job_row.hpp"
+#include "pg/internal_write.hpp"
 
 #include <cmath>
 
@@ -84,7 +85,9 @@ void weigh(const catalog::Queue &queue, std::span<job::DueJob> jobs)
             unknown.push_back(job.id);
     if (unknown.empty())
         return;
-    for (const pg::Row row : catalog::statement_for(queue, weigh_sql).run(unknown)) {
+    const pg::Rows rows =
+        pg::as_hipq([&] { return catalog::statement_for(queue, weigh_sql).run(unknown); });
+    for (const pg::Row row : rows) {
         const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const job::DueJob &each) {
             return each.id == row.integer(0);
         });

@@ -60,6 +60,16 @@ ok($hipq->wait_until($unfinished, 0), 'jobs of lanes that do not fit run');
 $hipq->sql(qq{SELECT hipq.enqueue('type$_', '{}')}) foreach 1 .. 10;
 ok($hipq->wait_until($unfinished, 0), 'later jobs of lanes that do not fit run');
 
+# ---- limits of jobs without a lane: their weights are looked up when they are claimed
+$hipq->sql(q{
+	SELECT hipq.enqueue('type' || n, '{}', scheduled_run_time => now() + interval '1 hour')
+		FROM generate_series(1, 4) AS n;
+	SELECT hipq.alter_job_type('app.main', 'type5', throttle_limit => 50)});
+is($hipq->outcome_of('type5'), 'succeeded', 'a job without a lane runs under a throttle limit');
+is($hipq->sql(q{SELECT count(*) FROM hipq.lanes WHERE job_type = 'type5'}), 0,
+	'that job had no lane');
+$hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.job WHERE state = 'initial'});
+
 # ---- a restart, and waiting jobs
 $hipq->sql(q{SELECT hipq.enqueue('type' || n, '{}', scheduled_run_time => now() + interval '1 hour')
 	FROM generate_series(1, 10) AS n});
