@@ -268,12 +268,21 @@ std::vector<pg::Time> first_due_times(const catalog::Queue &queue, std::string_v
 // Lower number first, then the earlier time, then the lower id.
 bool runs_before(const LaneHead &left, const LaneHead &right);
 
+// Returns whether a job of this weight has capacity under the throttle key with this hash.
+using HasKeyCapacity = std::function<bool(core::Weight weight, std::uint64_t key)>;
+inline bool any_key_has_capacity(core::Weight, std::uint64_t)
+{
+    return true;
+}
+
 // Returns the first due jobs of a lane that are inside their time windows and whose throttle keys
-// are not paused, at most `limit`, in order. Does not check whether another process has them in
-// flight. Needs a transaction.
+// are not paused and have capacity, at most `limit`, in order, with their weights. Calls
+// `has_key_capacity` once for each of them, in order, and for jobs that it refuses. Does not check
+// whether another process has them in flight. Needs a transaction.
 std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now,
                                   std::size_t limit, StartWindows &windows,
-                                  const std::vector<std::string> &paused_keys);
+                                  const std::vector<std::string> &paused_keys,
+                                  const HasKeyCapacity &has_key_capacity = any_key_has_capacity);
 
 // These claim the jobs that are still due and that no other process holds, in their order, and
 // leave out the others. Both need a transaction.

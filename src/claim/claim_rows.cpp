@@ -56,13 +56,15 @@ constexpr const char *first_due_sql = R"(
     ORDER BY job.scheduled_run_time, job.id
     LIMIT $6)";
 
-// $1 job type, $2 priority, $3 now, $4 limit, $5 closed time windows, $6 paused throttle keys
+// $1 job type, $2 priority, $3 now, $4 limit, $5 closed time windows, $6 paused and full throttle
+// keys, $7 and $8 the key
 constexpr const char *due_sql = R"(
-    SELECT job.id, job.scheduled_run_time, job.ctid, job.time_windows::text, job.attempt + 1, coalesce(job.queue_ttl, 0)
+    SELECT job.id, job.scheduled_run_time, job.ctid, job.time_windows::text, job.attempt + 1, coalesce(job.queue_ttl, 0),
+           (job.throttle_factor * 1000)::bigint, job.throttle_key
     FROM {live} AS job
     WHERE {free job} AND job.job_type = $1 AND job.priority = $2::smallint AND job.state IN ('initial', 'retry')
-      AND job.scheduled_run_time <= $3 AND job.expires_time > $3 AND job.time_windows <> ALL ($5)
-      AND job.throttle_key <> ALL ($6) AND NOT )" HIPQ_IS_AIMED R"(
+      AND (job.scheduled_run_time, job.id) >= ($7, $8) AND job.scheduled_run_time <= $3 AND job.expires_time > $3
+      AND job.time_windows <> ALL ($5) AND job.throttle_key <> ALL ($6) AND NOT )" HIPQ_IS_AIMED R"(
     ORDER BY job.scheduled_run_time, job.id
     LIMIT $4)";
 
@@ -176,40 +178,106 @@ bool runs_before(const LaneHead &left, const LaneHead &right)
            std::tie(right.priority, right.due, right.id);
 }
 
-// When time windows turn out to be closed, runs the statement again without the rows that have
-// them.
+namespace {
+
+// Reads the due jobs of a lane in pieces, by one statement for each. A piece leaves out the rows
+// with the time windows and throttle keys for which earlier pieces had rows that may not start.
+class DueRows {
+public:
+    DueRows(const catalog::Queue &queue, const LaneHead &lane, pg::Time now, StartWindows &windows,
+            const std::vector<std::string> &paused_keys)
+        : queue_(queue), lane_(lane), now_(now), windows_(windows), keys_(paused_keys)
+    {
+    }
+
+    std::vector<job::DueJob> read(std::size_t limit, const HasKeyCapacity &has_key_capacity)
+    {
+        std::vector<job::DueJob> waiting;
+        bool goes_on = true;
+        while (goes_on && waiting.size() < limit)
+            goes_on = read_piece(waiting, limit, has_key_capacity);
+        return waiting;
+    }
+
+private:
+    // Returns whether the piece had rows that may not start, and the next piece may have others.
+    bool read_piece(std::vector<job::DueJob> &waiting, std::size_t limit,
+                    const HasKeyCapacity &has_key_capacity)
+    {
+        const std::size_t size = std::max(limit - waiting.size(), least_);
+        const pg::Rows rows = pg::as_hipq([&] {
+            return catalog::statement_for(queue_, due_sql)
+                .run(lane_.job_type, lane_.priority, now_, static_cast<std::int64_t>(size), closed_,
+                     keys_, pg::Time{from_.time}, from_.id);
+        });
+        const std::size_t before = closed_.size() + keys_.size();
+        for (const pg::Row row : rows) {
+            if (waiting.size() == limit)
+                return false;
+            from_ = core::after({row.time(1).value, row.integer(0)});
+            if (!queue_.has_left_in_order(row.integer(0)) && is_open(row.text(3)) &&
+                has_capacity(row, has_key_capacity))
+                waiting.push_back(due_job(row));
+        }
+        return closed_.size() + keys_.size() > before;
+    }
+
+    static job::DueJob due_job(const pg::Row &row)
+    {
+        return {row.integer(0),
+                row.place(2),
+                row.time(1),
+                true,
+                row.integer(6),
+                core::throttle_key_hash(row.text(7)),
+                {row.integer32(4), row.integer32(5)}};
+    }
+
+    bool is_open(const std::string &text)
+    {
+        if (text == core::none_text || windows_.opens(text) <= now_)
+            return true;
+        note(closed_, text);
+        return false;
+    }
+
+    // There may be more full keys than rows in a piece, so the next pieces are larger.
+    bool has_capacity(const pg::Row &row, const HasKeyCapacity &has_key_capacity)
+    {
+        const std::string key = row.text(7);
+        if (has_key_capacity(row.integer(6), core::throttle_key_hash(key)))
+            return true;
+        note(keys_, key);
+        least_ = least_with_full_keys;
+        return false;
+    }
+
+    static void note(std::vector<std::string> &texts, const std::string &text)
+    {
+        if (std::find(texts.begin(), texts.end(), text) == texts.end())
+            texts.push_back(text);
+    }
+
+    static constexpr std::size_t least_with_full_keys = 100;
+
+    const catalog::Queue &queue_;
+    const LaneHead &lane_;
+    pg::Time now_;
+    StartWindows &windows_;
+    std::vector<std::string> closed_{};
+    std::vector<std::string> keys_;
+    core::LaneKey from_ = core::lane_start;
+    std::size_t least_ = 0;
+};
+
+}  // namespace
+
 std::vector<job::DueJob> due_jobs(const catalog::Queue &queue, const LaneHead &lane, pg::Time now,
                                   std::size_t limit, StartWindows &windows,
-                                  const std::vector<std::string> &paused_keys)
+                                  const std::vector<std::string> &paused_keys,
+                                  const HasKeyCapacity &has_key_capacity)
 {
-    std::vector<std::string> closed;
-    for (;;) {
-        const pg::Rows rows = pg::as_hipq([&] {
-            return catalog::statement_for(queue, due_sql)
-                .run(lane.job_type, lane.priority, now, static_cast<std::int64_t>(limit), closed,
-                     paused_keys);
-        });
-        const std::size_t closed_before = closed.size();
-        std::vector<job::DueJob> waiting;
-        waiting.reserve(rows.size());
-        for (const pg::Row row : rows) {
-            std::string text = row.text(3);
-            if (queue.has_left_in_order(row.integer(0)))
-                continue;
-            if (text == core::none_text || windows.opens(text) <= now)
-                waiting.push_back({row.integer(0),
-                                   row.place(2),
-                                   row.time(1),
-                                   false,
-                                   0,
-                                   0,
-                                   {row.integer32(4), row.integer32(5)}});
-            else if (std::find(closed.begin(), closed.end(), text) == closed.end())
-                closed.push_back(std::move(text));
-        }
-        if (closed.size() == closed_before)
-            return waiting;
-    }
+    return DueRows(queue, lane, now, windows, paused_keys).read(limit, has_key_capacity);
 }
 
 std::vector<job::ClaimedJob> claim_by_record(const catalog::Queue &queue,

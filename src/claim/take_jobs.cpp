@@ -138,7 +138,8 @@ struct Taker {
         std::vector<WaitingJob> jobs;
         for (const LaneRow &row : found.rows)
             if (may_start(row) && jobs.size() < capacity() &&
-                !claimer.held.is_held(row.key.id, now) && has_key_capacity(row))
+                !claimer.held.is_held(row.key.id, now) &&
+                has_key_capacity(row.weight, row.throttle_key))
                 jobs.push_back({row.key.id, lane.queue->id, pg::Time{row.key.time}, lane.ref,
                                 row.place, weighs, row.weight, row.throttle_key, row.last_worker,
                                 row.next});
@@ -149,31 +150,31 @@ struct Taker {
     std::uint64_t type() const { return core::name_hash(lane.head.job_type); }
 
     // Once a key is full, all further jobs of that key wait too.
-    bool has_key_capacity(const LaneRow &row)
+    bool has_key_capacity(core::Weight weight, std::uint64_t throttle_key)
     {
-        if (key_limit < core::weight_unit || row.throttle_key == 0)
+        if (key_limit < core::weight_unit || throttle_key == 0)
             return true;
-        if (full_keys.contains(row.throttle_key))
+        if (full_keys.contains(throttle_key))
             return false;
         const bool is_shared = lane.queue->shares_limits();
-        if (fits_in_batch(row) &&
-            lanes::has_key_capacity(lane.queue->id, {row.weight, type(), row.throttle_key},
-                                    key_limit, is_shared))
+        if (fits_in_batch(weight, throttle_key) &&
+            lanes::has_key_capacity(lane.queue->id, {weight, type(), throttle_key}, key_limit,
+                                    is_shared))
             return true;
         if (is_shared)
             databases::ask_for_shares(MyDatabaseId);
-        full_keys.insert(row.throttle_key);
+        full_keys.insert(throttle_key);
         return false;
     }
 
     // The jobs of a batch run at once.
-    bool fits_in_batch(const LaneRow &row)
+    bool fits_in_batch(core::Weight weight, std::uint64_t throttle_key)
     {
         if (claimer.prefetched.batch_size == 1)
             return true;
-        core::Weight &taken = in_batch[row.throttle_key];
-        const bool fits = core::has_capacity(taken, row.weight, key_limit);
-        taken += fits ? row.weight : 0;
+        core::Weight &taken = in_batch[throttle_key];
+        const bool fits = core::has_capacity(taken, weight, key_limit);
+        taken += fits ? weight : 0;
         return fits;
     }
 
@@ -352,21 +353,25 @@ bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob>
     std::vector<WaitingJob> jobs;
     for (const job::DueJob &job : due)
         if (!claimer.held.is_held(job.id, now))
-            jobs.push_back(
-                {job.id, lane.queue->id, job.due, lane.ref, job.place, false, 0, 0, 0, job.next});
+            jobs.push_back({job.id, lane.queue->id, job.due, lane.ref, job.place, job.is_weighed,
+                            job.weight, job.key, 0, job.next});
     pass_over_suspects(jobs, suspects);
     reserve(claimer.prefetched, jobs, most);
     return !claimer.prefetched.is_empty();
 }
 
 // The statement also finds jobs that are held, in flight or suspects, so its limit allows for them.
-bool take_by_sql(const Taker &taker)
+// When a job of a full key gets capacity, the process that frees it has the queue looked at.
+bool take_by_sql(Taker &taker)
 {
     const Lane &lane = taker.lane;
     const std::size_t passed_over =
         taker.claimer.held.size() + lanes::count_in_flight() + taker.suspects.size();
     const auto due = due_jobs(*lane.queue, lane.head, taker.now, taker.most + passed_over,
-                              taker.windows, taker.claimer.prefetched.paused_keys);
+                              taker.windows, taker.claimer.prefetched.paused_keys,
+                              [&](core::Weight weight, std::uint64_t throttle_key) {
+                                  return taker.has_key_capacity(weight, throttle_key);
+                              });
     return take_these(taker.claimer, lane, due, taker.now, taker.most, taker.suspects);
 }
 

@@ -200,4 +200,36 @@ is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final WHERE error <> 'NONE'
 		AND NOT (throttle_key = 'big' AND error = 'cancelled')}), 0,
 	'every job but the cancelled ones of the backlog succeeds');
 
+# ---- more jobs of a full key than an executor reads at once, and no lane for them
+
+$hipq->sql('ALTER SYSTEM SET hipq.max_lanes = 1');
+$hipq->node->restart;
+$hipq->sql(q{
+	SELECT hipq.alter_queue('app.main', throttle_limit => 0);
+	CREATE FUNCTION wait(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM pg_advisory_xact_lock_shared(1); END $$;
+	SELECT hipq.register_job_type('app.main', 'keyed', handler => 'wait',
+			throttle_limit_per_key => 1),
+		hipq.register_job_type('app.main', 'takes the lane', handler => 'nap')});
+my $lock = $hipq->hold_lock;
+$hipq->enqueue('takes the lane', q{scheduled_run_time => now() + interval '1 day'});
+begin();
+my $running = $hipq->enqueue('keyed', q{throttle_key => 'full'});
+$hipq->pid_of($running);
+$hipq->sql(q{SELECT hipq.enqueue('keyed', throttle_key => 'full') FROM generate_series(1, 2000)});
+my $behind = $hipq->enqueue('keyed', q{throttle_key => 'behind'});
+is($hipq->sql(q{SELECT count(*) FROM hipq.lanes WHERE job_type = 'keyed'}), 0,
+	'jobs of the full key have no lane');
+ok($hipq->pid_of($behind), 'without a lane a job behind the backlog of a full key runs');
+my $transactions = q{SELECT xact_commit + xact_rollback FROM pg_stat_database
+	WHERE datname = current_database()};
+my $before = $hipq->sql($transactions);
+$hipq->sql('SELECT pg_sleep(2)');
+cmp_ok($hipq->sql($transactions) - $before, '<', 200,
+	'executors do not try a full key without a lane again and again');
+$lock->quit;
+ok($hipq->wait_until(q{SELECT count(*) = 1 FROM hipq.app_main_live}),
+	'without a lane jobs of a full key run when others of the key end');
+cmp_ok(greatest('key', 'keyed'), '==', 1, 'without a lane the limit of a key holds');
+
 done_testing();
