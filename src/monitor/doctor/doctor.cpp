@@ -112,7 +112,8 @@ void list_findings(FunctionCallInfo fcinfo)
     pg::ResultSet result(fcinfo);
     const pg::LockTimeoutScope lock_timeout(longest_lock_wait_of_doctor);
     Examination examination;
-    for (const auto looks : {server_looks(), handler_looks(), schedule_looks(), shard_looks()})
+    for (const auto looks :
+         {server_looks(), handler_looks(), schedule_looks(), dependency_looks(), shard_looks()})
         make_all(examination, looks);
     for (const auto checks : {setting_checks(), queue_checks(), job_type_checks(), table_checks(),
                               schedule_checks(), snapshot_checks(), shard_checks()})

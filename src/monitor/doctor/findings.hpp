@@ -65,6 +65,7 @@ std::span<const Look> server_looks();
 std::span<const Look> shard_looks();
 std::span<const Look> handler_looks();
 std::span<const Look> schedule_looks();
+std::span<const Look> dependency_looks();
 
 std::span<const SqlCheck> setting_checks();
 std::span<const SqlCheck> queue_checks();

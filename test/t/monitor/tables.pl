@@ -1,5 +1,5 @@
 # hipq.doctor() finds faults of the tables of queues: tables without a queue, missing tables, late
-# retention, dead rows and bloat.
+# retention, dead rows, bloat, and rows that jobs need to start.
 use strict;
 use warnings;
 use HipqCluster;
@@ -90,5 +90,24 @@ is($hipq->sql(q{SELECT outcome FROM hipq.jobs WHERE job_key = '25000'}), 'waitin
 	'the job waits after the statement against bloat');
 $hipq->set('hipq.enabled' => 'on');
 is($hipq->outcome_of('work'), 'succeeded', 'jobs run after the statement against bloat');
+
+# ---- jobs whose rows in hipq.dependency are lost, as on a replica without that table
+my $last = $hipq->enqueue('work', q{scheduled_run_time => now() + interval '1 day'});
+my @later = map { $hipq->enqueue('work', "after => ARRAY[$last]") } 1 .. 20;
+my $other = $hipq->enqueue('other', "queue => 'app.main', after => ARRAY[$last]");
+is_gone($hipq, 'lost dependencies', 'queue "app.main"');
+$hipq->sql(qq{CREATE TABLE lost AS SELECT * FROM hipq.dependency WHERE job_id <> $later[5];
+	DELETE FROM hipq.dependency WHERE job_id <> $later[5]});
+is($hipq->sql(qq{SELECT hipq.reschedule($last, now()); SELECT outcome FROM hipq.wait_for($last)}),
+	"\nsucceeded", 'the job before those with lost dependencies runs');
+is($hipq->outcome($later[5]), 'succeeded', 'a job that kept its dependency runs');
+my $lost = is_found($hipq, 'error', 'lost dependencies', 'queue "app.main"',
+	qr/^At least 11 of its jobs come after others, the oldest is job $later[0], and/);
+is($lost->{statement}, undef, 'the finding of lost dependencies has no statement');
+$hipq->sql("SELECT hipq.cancel($other)");
+$hipq->sql('INSERT INTO hipq.dependency TABLE lost');
+$hipq->sql('SELECT hipq.release_hold()');
+is($hipq->outcome($later[0]), 'succeeded', 'a job runs when its dependency is loaded again');
+is_gone($hipq, 'lost dependencies', 'queue "app.main"');
 
 done_testing();
