@@ -1,4 +1,52 @@
--- Views of graphs: jobs that hipq.enqueue_graph() made.
+-- Views of batches, and of graphs: jobs that hipq.enqueue_graph() made.
+
+CREATE VIEW hipq.batches_detail WITH (security_barrier) AS
+SELECT batch.batch_id,
+       batch.name,
+       queue.name AS queue,
+       counts.state,
+       counts.jobs,
+       counts.unfinished,
+       counts.jobs - counts.unfinished - counts.failed - counts.skipped AS succeeded,
+       counts.failed,
+       counts.skipped,
+       batch.created_time,
+       batch.closed_time,
+       batch.expires_time
+FROM hipq.batch
+JOIN hipq._readable_queue AS queue ON queue.queue_id = batch.queue_id
+CROSS JOIN LATERAL hipq._batch_counts(batch.batch_id) AS counts;
+COMMENT ON VIEW hipq.batches_detail
+    IS 'batches with the numbers of their jobs, of queues that the current user may read: give '
+    'batch_id if batches have very many unfinished jobs, because these are counted';
+COMMENT ON COLUMN hipq.batches_detail.batch_id IS 'id of the batch';
+COMMENT ON COLUMN hipq.batches_detail.name IS 'name; NULL = none';
+COMMENT ON COLUMN hipq.batches_detail.queue IS 'name: instance.queue';
+COMMENT ON COLUMN hipq.batches_detail.state
+    IS 'open = it takes jobs; running = it is closed, and some have not ended; finished; abandoned '
+    '= all have ended, but nobody has closed it';
+COMMENT ON COLUMN hipq.batches_detail.jobs IS 'jobs that were added';
+COMMENT ON COLUMN hipq.batches_detail.unfinished IS 'jobs that have not ended';
+COMMENT ON COLUMN hipq.batches_detail.succeeded IS 'jobs that succeeded';
+COMMENT ON COLUMN hipq.batches_detail.failed IS 'jobs that failed, were cancelled or expired';
+COMMENT ON COLUMN hipq.batches_detail.skipped IS 'jobs that were skipped';
+COMMENT ON COLUMN hipq.batches_detail.created_time IS 'when it was made';
+COMMENT ON COLUMN hipq.batches_detail.closed_time IS 'when it was closed; NULL = nobody has';
+COMMENT ON COLUMN hipq.batches_detail.expires_time IS 'from then on it counts as closed';
+
+CREATE FUNCTION hipq.batch_progress(
+    batch bigint, OUT state text, OUT jobs bigint, OUT unfinished bigint, OUT succeeded bigint,
+    OUT failed bigint, OUT skipped bigint
+) RETURNS SETOF record
+    LANGUAGE sql STABLE ROWS 1 SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT known.state, known.jobs, known.unfinished, known.succeeded, known.failed, known.skipped
+    FROM hipq.batches_detail AS known
+    WHERE known.batch_id = batch_progress.batch
+$$;
+COMMENT ON FUNCTION hipq.batch_progress(bigint)
+    IS 'the state of a batch and the numbers of its jobs, as view hipq.batches has them; no row: '
+    'there is none, or the current user may not read its queue';
 
 CREATE VIEW hipq.graph_jobs_detail WITH (security_barrier) AS
 SELECT member.graph_id,

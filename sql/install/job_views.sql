@@ -62,7 +62,8 @@ SELECT job.id,
        nullif(job.worker_id, -1) AS worker_id,
        job.queue_ttl,
        job.traceparent,
-       job.waits_for
+       job.waits_for,
+       job.batch_id
 FROM (
     SELECT *, clock_timestamp()
     FROM hipq.job
@@ -131,6 +132,7 @@ COMMENT ON COLUMN hipq.jobs_detail.traceparent
 COMMENT ON COLUMN hipq.jobs_detail.waits_for
     IS 'what holds it besides its time: jobs = the jobs that it comes after; key = the running job '
     'with its key; NULL = nothing';
+COMMENT ON COLUMN hipq.jobs_detail.batch_id IS 'batch that the job belongs to; NULL = none';
 COMMENT ON COLUMN hipq.jobs_detail.queue_ttl
     IS 'seconds an external worker has to accept the job after the offer';
 

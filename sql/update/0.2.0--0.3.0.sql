@@ -207,11 +207,14 @@ BEGIN
 END $upgrade$;
 
 -- new: hipq.graph_job
+-- new: hipq.batch
+-- new: hipq.batch_join
+-- new: hipq.batch_failure
 
 LOCK TABLE hipq.job IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.successor IN ACCESS EXCLUSIVE MODE;
 
-ALTER TABLE hipq.job ADD COLUMN waits_for text COLLATE "C";
+ALTER TABLE hipq.job ADD COLUMN waits_for text COLLATE "C", ADD COLUMN batch_id bigint;
 
 -- Not "-- new", because rows are inserted below.
 CREATE TABLE hipq.dependency (
@@ -221,7 +224,7 @@ CREATE TABLE hipq.dependency (
     before_queue_id  integer NOT NULL,
     after_policy     text    NOT NULL
         CONSTRAINT dependency_after_policy_is_known
-        CHECK (after_policy IN ('succeeded', 'finished', 'any')),
+        CHECK (after_policy IN ('succeeded', 'finished', 'any', 'failed')),
     on_failure       text    NOT NULL
         CONSTRAINT dependency_on_failure_is_known CHECK (on_failure IN ('fail', 'skip', 'run')),
     outcome          text,
@@ -232,7 +235,7 @@ CREATE INDEX dependency_before ON hipq.dependency (before_id, queue_id, job_id);
 SELECT pg_extension_config_dump('hipq.dependency', '');
 
 -- The index of the lanes leaves out held jobs, which get an index of their own; that of the keys
--- allows one more job for each key, its follower.
+-- allows one more job for each key, its follower. Jobs of batches get an index, too.
 DO $upgrade$
 DECLARE
     leaf record;
@@ -264,6 +267,8 @@ BEGIN
         );
         EXECUTE format('CREATE INDEX %I ON hipq.%I (job_type, id) WHERE waits_for IS NOT NULL',
                        leaf.name || '_held', leaf.name);
+        EXECUTE format('CREATE INDEX %I ON hipq.%I (batch_id, id) WHERE batch_id IS NOT NULL',
+                       leaf.name || '_batch', leaf.name);
         IF leaf.key_index IS NOT NULL THEN
             DECLARE
                 name text := (SELECT relname FROM pg_class WHERE oid = leaf.key_index);

@@ -178,6 +178,13 @@ void fill_in_waits(std::string &sql, const Queue &queue)
     fill_in(sql, "{waits_for of ", [&](const std::string &row) {
         return queue.has_waits ? row + ".waits_for" : std::string("NULL::text");
     });
+    fill_in(sql, "{batch_id of ", [&](const std::string &row) {
+        return queue.has_waits ? row + ".batch_id" : std::string("NULL::bigint");
+    });
+    fill_in(sql, "{, batch_id of ", [&](const std::string &row) {
+        return queue.has_waits ? ", " + row + ".batch_id" : std::string();
+    });
+    replace_all(sql, "{, batch_id}", queue.has_waits ? ", batch_id" : "");
 }
 
 std::string with_tables(const char *text, const Queue &queue)

@@ -30,6 +30,8 @@ struct WaitFacts {
     std::vector<std::int64_t> jobs;  // that have not ended
     core::AfterPolicy policy;
     core::OnFailure on_failure;
+    std::int64_t batch_id = 0;  // 0: none
+    std::string batch{};        // what is known of it
 };
 struct FollowerFacts {
     std::int64_t holder;

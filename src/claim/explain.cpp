@@ -186,7 +186,10 @@ NamedFacts named(const WaitFacts &facts)
         jobs.append(" and ")
             .append(std::to_string(facts.jobs.size() - most_holders))
             .append(" more");
-    return {{"jobs", jobs}, {"rule", std::string(rule_text(facts.policy, facts.on_failure))}};
+    return {{"jobs", jobs},
+            {"id", std::to_string(facts.batch_id)},
+            {"text", facts.batch},
+            {"rule", std::string(rule_text(facts.policy, facts.on_failure))}};
 }
 
 NamedFacts named(const FollowerFacts &facts)

@@ -3,6 +3,7 @@
 
 #include "catalog/rights.hpp"
 #include "core/job/validate.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "job/find_job.hpp"
 #include "pg/demand.hpp"
 #include "shared/wakeup/watched_jobs.hpp"
@@ -28,7 +29,7 @@ core::AfterPolicy policy_of(const std::optional<std::string> &word)
         return core::AfterPolicy::succeeded;
     if (const auto policy = core::parse_after_policy(*word))
         return *policy;
-    refuse_word("after_policy", *word, "Use 'succeeded', 'finished' or 'any'.");
+    refuse_word("after_policy", *word, "Use 'succeeded', 'finished', 'any' or 'failed'.");
 }
 
 core::OnFailure on_failure_of(const std::optional<std::string> &word)
@@ -56,7 +57,55 @@ std::vector<job::JobBefore> find_jobs(const catalog::Catalogue &catalogue,
     return jobs;
 }
 
+// In hipq.dependency a batch stands as a job does.
+job::JobBefore batch_before(const catalog::Catalogue &catalogue, std::int64_t batch_id)
+{
+    (void)job::require_batch(catalogue, batch_id, catalog::Privilege::enqueue);
+    return {batch_id, job::queue_of_batches};
+}
+
+// The batches that jobs directly after any of these, which are jobs or batches, belong to; and
+// these jobs.
+std::vector<std::int64_t> one_step_later(const catalog::Catalogue &catalogue,
+                                         const std::vector<std::int64_t> &ids)
+{
+    constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+    std::map<int, std::vector<std::int64_t>> by_queue;
+    for (const job::LaterJob &later : job::jobs_after(ids, {}, no_limit))
+        by_queue[later.queue_id].push_back(later.id);
+    std::vector<std::int64_t> found;
+    for (const auto &[queue_id, jobs] : by_queue) {
+        found.insert(found.end(), jobs.begin(), jobs.end());
+        if (const catalog::Queue *queue = catalogue.find(queue_id);
+            queue != nullptr && !queue->is_dropped)
+            std::ranges::copy(job::batches_of(*queue, jobs), std::back_inserter(found));
+    }
+    return found;
+}
+
 }  // namespace
+
+// Goes along the jobs that wait for the batch.
+void demand_no_circle(const catalog::Catalogue &catalogue, std::int64_t batch_id,
+                      const job::After &after)
+{
+    std::set<std::int64_t> later{batch_id};
+    std::vector<std::int64_t> step{batch_id};
+    while (!step.empty()) {
+        step = one_step_later(catalogue, step);
+        std::erase_if(step, [&](std::int64_t id) { return !later.insert(id).second; });
+    }
+    for (const job::JobBefore &before : after.jobs)
+        if (later.contains(before.id))
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                       errmsg("a job of batch %lld cannot come after %s %lld",
+                              static_cast<long long>(batch_id),
+                              before.queue_id == job::queue_of_batches ? "batch" : "job",
+                              static_cast<long long>(before.id)),
+                       before.id == batch_id
+                           ? errdetail("The batch would wait for the job, and the job for it.")
+                           : errdetail("That one waits for the batch, which would wait for it."));
+}
 
 void demand_dependencies(const catalog::Queue &queue)
 {
@@ -77,6 +126,18 @@ void demand_dependencies(const catalog::Queue &queue)
                            name.c_str()));
 }
 
+void demand_batches(const catalog::Queue &queue)
+{
+    const std::string name = queue.full_name();
+    if (queue.shards != nullptr)
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("jobs of an instance with shards cannot belong to batches"),
+                   errdetail("Queue \"%s\" is in such an instance: the jobs of a batch could be on "
+                             "several servers.",
+                             name.c_str()),
+                   errhint("Count the jobs that have ended in a table of your own."));
+}
+
 job::After after_of(const AfterWords &words, const catalog::Catalogue &catalogue,
                     const std::vector<std::int64_t> &ids)
 {
@@ -92,19 +153,24 @@ std::optional<job::After> after_of(const pg::Arguments &arguments, int position,
     const AfterWords words{arguments.maybe_text(at(position + 1, "after_policy")),
                            arguments.maybe_text(at(position + 2, "on_failure"))};
     const pg::Argument at_ids = at(position, "after");
-    if (!arguments.has(at_ids)) {
+    const auto batch_id = arguments.maybe_int64(at(position + 4, "after_batch"));
+    if (!arguments.has(at_ids) && !batch_id.has_value()) {
         if (words.any())
-            HIPQ_RAISE(
-                errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                errmsg("%s needs after", words.policy.has_value() ? "after_policy" : "on_failure"),
-                errhint("Give after => ARRAY[...], the jobs that the new one comes after."));
+            HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                       errmsg("%s needs after or after_batch",
+                              words.policy.has_value() ? "after_policy" : "on_failure"),
+                       errhint("Give after => ARRAY[...], the jobs that the new one comes after."));
         return std::nullopt;
     }
-    const std::vector<std::int64_t> ids = arguments.integers64(at_ids);
-    if (ids.empty())
+    const std::vector<std::int64_t> ids =
+        arguments.has(at_ids) ? arguments.integers64(at_ids) : std::vector<std::int64_t>();
+    if (ids.empty() && !batch_id.has_value())
         return std::nullopt;
     demand_dependencies(queue);
-    return after_of(words, catalogue, ids);
+    job::After after = after_of(words, catalogue, ids);
+    if (batch_id.has_value())
+        after.jobs.push_back(batch_before(catalogue, *batch_id));
+    return after;
 }
 
 // Of jobs that were there before, one is reported after the commit, because all may have ended.

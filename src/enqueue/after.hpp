@@ -12,14 +12,20 @@ namespace hipq::enqueue {
 // The most jobs that one job may come after.
 inline constexpr std::size_t most_jobs_before = 10'000;
 
-// Reads the three arguments, which are at `position` and behind it. Nothing: the new job comes
-// after none. Raises 22004 for a NULL among the ids, 54000 for too many, 22023 for an unknown word
-// or an option without `after`, 42704 for a job that does not exist or that the caller may not
-// read, and 0A000 for jobs that this cannot be done with: of an instance with shards, or of a queue
-// that keeps no final jobs.
+// Reads the arguments, which are at `position` and behind it; between on_failure and after_batch is
+// the batch that the job belongs to. Nothing: the new job comes after none. Raises 22004 for a NULL
+// among the ids, 54000 for too many, 22023 for an unknown word or an option without `after` and
+// `after_batch`, 42704 for a job that does not exist or that the caller may not read, and for a
+// batch that does not exist or whose queue the caller may not enqueue to, and 0A000 for jobs that
+// this cannot be done with: of an instance with shards, or of a queue that keeps no final jobs.
 std::optional<job::After> after_of(const pg::Arguments &arguments, int position,
                                    const catalog::Catalogue &catalogue,
                                    const catalog::Queue &queue);
+
+// Raises 22023 if a new job of the batch would come after itself: what it comes after waits for the
+// batch.
+void demand_no_circle(const catalog::Catalogue &catalogue, std::int64_t batch_id,
+                      const job::After &after);
 
 // The words of after_policy and on_failure, as given.
 struct AfterWords {

@@ -216,7 +216,7 @@ pg::RawValue text_array_or_null(const Keys &texts)
     return texts.empty() ? pg::RawValue{TEXTARRAYOID, Datum{0}, true} : text_array(texts);
 }
 
-// Held jobs that cannot be inserted directly.
+// Held jobs and jobs of batches that cannot be inserted directly.
 Inserted insert_one_by_one(const catalog::Queue &queue, const JobOptions &options,
                            std::span<const pg::RawValue> elements, const Keys &keys,
                            const Scopes &scopes)
@@ -242,7 +242,7 @@ Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg:
         direct->end();
         return fresh;
     }
-    if (options.waits_for.has_value())
+    if (options.waits_for.has_value() || options.batch_id.has_value())
         return insert_one_by_one(queue, options, elements, keys, scopes);
     return inserted(insert(queue, insert_many_sql, options, data, text_array_or_null(keys),
                            text_array_or_null({scopes.begin(), scopes.end()})),
@@ -251,7 +251,7 @@ Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg:
 
 }  // namespace
 
-// The guard trigger takes the hold of a job from the id that was drawn for it.
+// The guard trigger takes the hold of a job and its batch from the id that was drawn for it.
 std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOptions &options,
                                        pg::RawValue data, const std::optional<std::string> &key,
                                        DrawnId drawn_id)
@@ -262,10 +262,10 @@ std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOpt
         direct->end();
         return id;
     }
-    if (options.waits_for.has_value() && !drawn_id.has_value())
+    if ((options.waits_for.has_value() || options.batch_id.has_value()) && !drawn_id.has_value())
         drawn_id =
             new_job(catalog::catalogue(), queue, options, data, key).as_int64(core::Column::id);
-    const AcceptedId accepted(queue, drawn_id, options.waits_for);
+    const AcceptedId accepted({queue.id, drawn_id, options.waits_for, options.batch_id});
     const pg::Rows rows = insert(queue, insert_one_sql, options, data, key, drawn_id);
     return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
 }

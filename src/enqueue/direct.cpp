@@ -6,7 +6,6 @@
 #include "core/job/validate.hpp"
 #include "job/current_job.hpp"
 #include "job/fitting_data.hpp"
-#include "job/note_waiting.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/version_mismatch.hpp"
 
@@ -36,13 +35,13 @@ Datum datum_of_text(std::string_view text)
     return pg::call([&] { return job::text_datum(text); });
 }
 
-// Tables of 0.2.0 cannot hold jobs.
-void demand_waits(const catalog::Queue &queue)
+// Tables of 0.2.0 cannot hold jobs, and have no batches.
+void demand_column(const catalog::Queue &queue, Column column)
 {
     if (!queue.has_waits)
         pg::raise_missing_column(
             pg::call([] { return ::get_relname_relid("job", ::get_namespace_oid("hipq", false)); }),
-            std::string(core::name(Column::waits_for)));
+            std::string(core::name(column)));
 }
 
 // `chosen` has the values of the job except for its data and key.
@@ -81,8 +80,12 @@ job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &opti
     choose(Column::throttle_key, options.throttle_key, datum_of_text);
     choose(Column::queue_ttl, options.queue_ttl, int_datum);
     if (options.waits_for.has_value()) {
-        demand_waits(queue);
+        demand_column(queue, Column::waits_for);
         chosen.set(Column::waits_for, datum_of_text(core::name(*options.waits_for)));
+    }
+    if (options.batch_id.has_value()) {
+        demand_column(queue, Column::batch_id);
+        chosen.set(Column::batch_id, Int64GetDatum(*options.batch_id));
     }
     if (!options.throttle_factor.null)
         chosen.set(Column::throttle_factor, options.throttle_factor.value);
@@ -165,7 +168,7 @@ DirectEnqueue::insert_unless_taken(pg::RawValue data, const std::optional<std::s
     job::make_capacity_for_successor(*queue_, job);
     if (!rows_.insert_unless_taken(job))
         return std::nullopt;
-    job::note_if_waiting(rows_.leaf(), job, *queue_);
+    note_new_job(rows_.leaf(), job, *queue_);
     return job.as_int64(Column::id);
 }
 
@@ -185,7 +188,7 @@ std::vector<std::int64_t> DirectEnqueue::insert(std::span<const pg::RawValue> da
         if (!rows_.insert(jobs))
             break;
         for (const job::RowValues &job : jobs) {
-            job::note_if_waiting(rows_.leaf(), job, *queue_);
+            note_new_job(rows_.leaf(), job, *queue_);
             ids.push_back(job.as_int64(Column::id));
         }
     }

@@ -26,6 +26,7 @@ struct JobOptions {
     std::optional<std::string> throttle_key;
     std::optional<int> queue_ttl{};
     std::optional<core::WaitsFor> waits_for{};  // the job is held
+    std::optional<std::int64_t> batch_id{};
 };
 
 // NULL and NONE: a job without key.
@@ -194,6 +195,9 @@ private:
 
 // Raises 0A000 if jobs of the queue can neither come after others nor be what others come after.
 void demand_dependencies(const catalog::Queue &queue);
+
+// Raises 0A000 if jobs of the queue can belong to no batch.
+void demand_batches(const catalog::Queue &queue);
 
 // ---- queue for ----
 

@@ -283,6 +283,34 @@ std::optional<job::After> demand_after(const pg::Arguments &arguments, int place
     return after;
 }
 
+// The batch of a new job. A job that exists already keeps the batch that it has.
+std::optional<std::int64_t> batch_of(const pg::Arguments &arguments, int place_of_traceparent,
+                                     OnDuplicate on_duplicate)
+{
+    const auto batch_id =
+        arguments.maybe_int64(pg::Argument::later({place_of_traceparent + 4, "batch"}));
+    if (batch_id.has_value() && meets_holder(on_duplicate))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("a job of a batch cannot replace or follow another one"),
+                   errhint("Use on_duplicate => 'error' or 'return'."));
+    return batch_id;
+}
+
+// How the jobs belong to others: the arguments after that for the trace.
+std::optional<job::After> read_bonds(const pg::Arguments &arguments, int place_of_traceparent,
+                                     const Catalogue &catalogue, const Queue &queue,
+                                     OnDuplicate on_duplicate, JobOptions &options)
+{
+    const auto after =
+        demand_after(arguments, place_of_traceparent, catalogue, queue, on_duplicate);
+    options.batch_id = batch_of(arguments, place_of_traceparent, on_duplicate);
+    if (after.has_value())
+        options.waits_for = core::WaitsFor::jobs;
+    if (after.has_value() && options.batch_id.has_value())
+        demand_no_circle(catalogue, *options.batch_id, *after);
+    return after;
+}
+
 Enqueued enqueue_one(FunctionCallInfo fcinfo, DataForm form, const char *on_duplicate_if_not_given)
 {
     const pg::Arguments arguments(fcinfo);
@@ -293,12 +321,10 @@ Enqueued enqueue_one(FunctionCallInfo fcinfo, DataForm form, const char *on_dupl
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(at_queue_of_one), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
     const int place = place_of_traceparent(fcinfo);
-    const auto after = demand_after(arguments, place, *catalogue, queue, on_duplicate);
+    const auto after = read_bonds(arguments, place, *catalogue, queue, on_duplicate, options);
     if (after.has_value() && worker.has_value())
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("a job for one worker cannot come after others"));
-    if (after.has_value())
-        options.waits_for = core::WaitsFor::jobs;
     const GivenTraceparent traceparent(arguments.maybe_text({place, "traceparent"}));
     const Enqueued job = enqueue(queue, options, data_of(fcinfo, form),
                                  arguments.maybe_text(at_job_key), on_duplicate);
@@ -355,10 +381,8 @@ std::vector<std::int64_t> enqueue_all(FunctionCallInfo fcinfo)
     const Queue &queue = queue_for(catalogue, arguments.maybe_text(at_queue_of_many), options.type);
     catalog::require(queue, catalog::Privilege::enqueue);
     const OnDuplicate on_duplicate = on_duplicate_of(arguments, "error");
-    const auto after =
-        demand_after(arguments, place_of_traceparent_of_many, *catalogue, queue, on_duplicate);
-    if (after.has_value())
-        options.waits_for = core::WaitsFor::jobs;
+    const auto after = read_bonds(arguments, place_of_traceparent_of_many, *catalogue, queue,
+                                  on_duplicate, options);
     const GivenTraceparent traceparent(
         arguments.maybe_text({place_of_traceparent_of_many, "traceparent"}));
     return enqueue_many(queue, options, {JSONBARRAYOID, PointerGetDatum(data)}, count, keys,

@@ -9,6 +9,7 @@
 #include "core/job/validate.hpp"
 #include "enqueue/new_job.hpp"
 #include "enqueue/remote_jobs.hpp"
+#include "job/batches/batch_joins.hpp"
 #include "job/current_job.hpp"
 #include "job/fitting_data.hpp"
 #include "job/job_row.hpp"
@@ -294,6 +295,8 @@ HeapTuple guard_insert(Relation relation, HeapTuple tuple)
     if (core::is_unfinished(row.state()))
         job::make_capacity_for_successor(queue, row);
     job::note_if_waiting(RelationGetRelid(relation), row, queue);
+    if (caller == Caller::user)
+        job::join_batch(queue, row, job::Written::may_not_be);
     note_if_taken(row, caller);
     return row.is_changed ? row.form() : tuple;
 }

@@ -4,7 +4,6 @@
 #include "core/job/validate.hpp"
 #include "enqueue/new_job.hpp"
 #include "job/current_job.hpp"
-#include "job/note_waiting.hpp"
 
 namespace hipq::enqueue {
 
@@ -54,7 +53,7 @@ void JobWriter::insert(RowValues &job)
     } else if (!rows_.insert({&job, 1})) {
         refuse_ids_in_use(*queue_);
     }
-    job::note_if_waiting(rows_.leaf(), job, *queue_);
+    note_new_job(rows_.leaf(), job, *queue_);
 }
 
 void JobWriter::write(RowValues job)
@@ -93,7 +92,7 @@ void JobWriter::write_pending()
     if (!rows_.insert(jobs_))
         refuse_ids_in_use(*queue_);
     for (const RowValues &job : jobs_)
-        job::note_if_waiting(rows_.leaf(), job, *queue_);
+        note_new_job(rows_.leaf(), job, *queue_);
     jobs_.clear();
     if (remote_jobs_ != nullptr)
         remote_jobs_->send();

@@ -10,9 +10,11 @@
 #include "catalog/unregistered_types.hpp"
 #include "core/job/bounds.hpp"
 #include "core/shards/ids.hpp"
+#include "job/batches/batch_joins.hpp"
 #include "job/fitting_data.hpp"
 #include "job/job_row.hpp"
 #include "job/made_by_handler.hpp"
+#include "job/note_waiting.hpp"
 #include "nodes/nodes.hpp"
 #include "pg/demand.hpp"
 #include "pg/point.hpp"
@@ -161,11 +163,7 @@ GivenTraceparent::~GivenTraceparent()
 }
 
 // A trigger on the table may enqueue, too, by a call of its own.
-AcceptedId::AcceptedId(const catalog::Queue &queue, DrawnId id,
-                       std::optional<core::WaitsFor> waits_for)
-    : before_(std::exchange(accepted, {queue.id, id, waits_for}))
-{
-}
+AcceptedId::AcceptedId(const Row &row) : before_(std::exchange(accepted, row)) {}
 
 AcceptedId::~AcceptedId()
 {
@@ -301,6 +299,8 @@ void check_new_job(job::RowValues &job, const catalog::Queue &queue)
     const catalog::JobType *type = queue.find_job_type(job.as_text(Column::job_type));
     check_caps(job, queue, type, capped);
     demand_open_queue(queue, job.as_text(Column::job_type), type);
+    if (!job.null(Column::batch_id))
+        demand_batches(queue);
     job::complete_job_data(job, type);
     catalog::demand_capacity_for_type(queue, job.as_text(Column::job_type));
     HIPQ_POINT("in-enqueue");
@@ -317,6 +317,8 @@ void give_drawn_id(job::RowValues &job, std::int64_t id, const catalog::Queue &q
     if (has_accepted_id(job) && accepted.waits_for.has_value())
         job.set(Column::waits_for,
                 pg::call([] { return job::text_datum(core::name(*accepted.waits_for)); }));
+    if (has_accepted_id(job) && accepted.batch_id.has_value())
+        job.set(Column::batch_id, Int64GetDatum(*accepted.batch_id));
     job.set(Column::id, Int64GetDatum(id));
     nodes::fill_shard_key(job, queue);
     fill_traceparent(job);
@@ -340,6 +342,12 @@ void fill_new_job(job::RowValues &job, const KnownCatalogue &catalogue, const ca
         give_id(job, *catalogue, queue);
         job::note_made_job(job.as_int64(Column::id), queue.id);
     }
+}
+
+void note_new_job(Oid leaf, const job::RowValues &job, const catalog::Queue &queue)
+{
+    job::note_if_waiting(leaf, job, queue);
+    job::join_batch(queue, job, job::Written::is_certain);
 }
 
 void refuse_ids_in_use(const catalog::Queue &queue)

@@ -38,16 +38,16 @@ void check_caps(const job::RowValues &job, const catalog::Queue &queue,
 using DrawnId = std::optional<std::int64_t>;
 
 // While an object of this class exists, the guard trigger accepts a user's row with this id in this
-// queue, and holds its job.
+// queue, holds its job, and puts it into its batch.
 class AcceptedId {
 public:
     struct Row {
         int queue_id;
         DrawnId id;
-        std::optional<core::WaitsFor> waits_for;
+        std::optional<core::WaitsFor> waits_for{};
+        std::optional<std::int64_t> batch_id{};
     };
-    AcceptedId(const catalog::Queue &queue, DrawnId id,
-               std::optional<core::WaitsFor> waits_for = std::nullopt);
+    explicit AcceptedId(const Row &row);
     ~AcceptedId();
     AcceptedId(const AcceptedId &) = delete;
     AcceptedId &operator=(const AcceptedId &) = delete;
@@ -58,6 +58,9 @@ private:
 
 // Whether an AcceptedId accepts the row, whose id may be NULL.
 bool has_accepted_id(const job::RowValues &job);
+
+// Notes a job that has been written: its lane or its hold, and its batch.
+void note_new_job(Oid leaf, const job::RowValues &job, const catalog::Queue &queue);
 
 // Assigns an id, which determines the job's node in a sharded instance, and the trace of its call.
 void give_id(job::RowValues &job, const catalog::Catalogue &catalogue, const catalog::Queue &queue);

@@ -49,6 +49,15 @@ struct Round {
             decisions.locked.push_back(id);
     }
 
+    void wait(const WaitState &state)
+    {
+        watch(state.job_id, state.to_watch);
+        if (state.is_joined)
+            decisions.locked.push_back(state.job_id);
+        if (state.look_again.has_value())
+            decisions.look_again[state.job_id] = *state.look_again;
+    }
+
     // The job goes on waiting for those. None: they have ended since the state was read.
     void watch(std::int64_t id, std::span<const std::int64_t> before)
     {
@@ -70,7 +79,7 @@ void decide_by_jobs(const Queue &queue, const WaitState &state, Round &round, pg
         round.note(state.job_id,
                    job::finish_waiting(queue, state.job_id, failure_of(state, verdict), now));
     else
-        round.watch(state.job_id, state.to_watch);
+        round.wait(state);
 }
 
 // A held job; of one that follows the job with its key, also that job, if there is one.
@@ -145,6 +154,7 @@ Decisions decide(const Catalogue &catalogue, const Queue &queue, std::vector<std
         all.any = all.any || round.decisions.any;
         all.locked.insert(all.locked.end(), round.decisions.locked.begin(),
                           round.decisions.locked.end());
+        all.look_again.merge(round.decisions.look_again);
         ids = std::move(round.to_read_again);
         watched.merge(round.added);
     }

@@ -23,8 +23,9 @@ void release_after(const catalog::Queue &queue, std::span<const job::ClaimedJob>
 // those that cannot start any more, and has the ends watched that the others wait for. `reported`
 // are jobs whose ends, or of which new waits, were reported. Needs a transaction in READ COMMITTED.
 struct Decisions {
-    bool any = false;                    // jobs were released or ended
-    std::vector<std::int64_t> locked{};  // jobs that another session has locked
+    bool any = false;                               // jobs were released or ended
+    std::vector<std::int64_t> locked{};             // jobs that another session has locked
+    std::map<std::int64_t, pg::Time> look_again{};  // jobs after open batches, and their last times
 };
 Decisions decide(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
                  std::vector<std::int64_t> ids, std::set<std::int64_t> reported, pg::Time now);
@@ -56,6 +57,8 @@ struct Waits {
     // Jobs that were locked, and when to try them again.
     std::map<job::LaterJob, int> locked{};
     pg::Time next_try = pg::infinity;
+    // Jobs after open batches, by the time from which their batch counts as closed.
+    std::set<std::pair<pg::Time, job::LaterJob>> open_until{};
 };
 
 // Runs its own transactions, for some milliseconds. Returns when to call again; an end of a job

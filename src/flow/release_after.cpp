@@ -35,7 +35,7 @@ struct Later {
 // table for EXISTS, but not for a LIMIT.
 constinit pg::Statement select_later(R"(
     SELECT dependency.before_id, dependency.queue_id, dependency.job_id,
-           dependency.after_policy = 'any' OR (
+           dependency.after_policy = 'any' OR dependency.after_policy <> 'failed' AND (
                SELECT true FROM hipq.dependency AS other
                WHERE other.queue_id = dependency.queue_id AND other.job_id = dependency.job_id
                  AND other.before_id <> ALL ($1)

@@ -44,22 +44,24 @@ void decide_about(Waits &waits, const Catalogue &catalogue, int queue_id,
     const Queue *queue = catalogue.find(queue_id);
     if (queue == nullptr || queue->is_dropped || queue->stands_still())
         return;
-    std::vector<std::int64_t> locked;
+    Decisions decisions;
     const bool is_done = process::do_duty(core::Duty::waits, queue, [&] {
         pg::with_transaction([&] {
             catalog::lock_or_raise(*queue);
             const pg::LockTimeoutScope bounded(longest_lock);
             HIPQ_POINT("before-decide");
-            locked = decide(catalogue, *queue, ids, reported, pg::now()).locked;
+            decisions = decide(catalogue, *queue, ids, reported, pg::now());
             HIPQ_POINT("after-decide");
         });
     });
     if (!is_done)
-        locked = ids;
-    for (const std::int64_t id : locked)
+        decisions.locked = ids;
+    for (const std::int64_t id : decisions.locked)
         ++waits.locked[{queue_id, id}];
-    if (!locked.empty())
+    if (!decisions.locked.empty())
         waits.next_try = std::min(waits.next_try, pg::now() + first_delay);
+    for (const auto &[id, time] : decisions.look_again)
+        waits.open_until.insert({time, LaterJob{queue_id, id}});
 }
 
 // Decides about jobs of several queues, in their order.
@@ -167,6 +169,18 @@ void try_locked_again(Waits &waits, const Catalogue &catalogue, pg::Time now)
         waits.next_try = pg::now() + (first_delay << (fewest - 1));
 }
 
+// Looks at jobs after batches that have closed by themselves.
+void look_after_expiry(Waits &waits, const Catalogue &catalogue, pg::Time now)
+{
+    const auto end = waits.open_until.upper_bound({now, LaterJob{INT_MAX, INT64_MAX}});
+    std::vector<LaterJob> jobs;
+    for (auto entry = waits.open_until.begin(); entry != end; ++entry)
+        jobs.push_back(entry->second);
+    waits.open_until.erase(waits.open_until.begin(), end);
+    std::ranges::sort(jobs);
+    decide_about(waits, catalogue, jobs, {});
+}
+
 bool is_idle(const Waits &waits)
 {
     return waits.ended.empty() && waits.queues.empty();
@@ -240,6 +254,7 @@ pg::Time look_at_waits(Waits &waits, const Catalogue &catalogue)
     const auto end = Clock::now() + longest_look;
     take_reports(waits);
     try_locked_again(waits, catalogue, pg::now());
+    look_after_expiry(waits, catalogue, pg::now());
     while (!is_idle(waits) && Clock::now() < end) {
         process::check_interrupts();
         if (!waits.ended.empty())
@@ -255,8 +270,8 @@ pg::Time look_at_waits(Waits &waits, const Catalogue &catalogue)
         databases::waits_seen(*waits.known);
     wakeup::renew_watches();
     const bool walks_again = waits.known != databases::wait_calls().present;
-    return std::min(
-        {waits.next_try, waits.next_walk, walks_again ? waits.walk_again : pg::infinity});
+    return std::min({waits.next_try, waits.next_walk, walks_again ? waits.walk_again : pg::infinity,
+                     waits.open_until.empty() ? pg::infinity : waits.open_until.begin()->first});
 }
 
 }  // namespace hipq::flow

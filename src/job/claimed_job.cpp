@@ -89,6 +89,13 @@ std::optional<std::string> traceparent_of(const ClaimedJob &job)
                : std::optional(std::string(job.values->as_text(Column::traceparent)));
 }
 
+std::optional<std::int64_t> batch_of(const ClaimedJob &job)
+{
+    return job.values->null(Column::batch_id)
+               ? std::nullopt
+               : std::optional(job.values->as_int64(Column::batch_id));
+}
+
 bool is_accepted(const ClaimedJob &job)
 {
     return job.values->as_time(core::Column::accepted_time) != pg::infinity;

@@ -71,6 +71,9 @@ pg::RawValue row_of(const ClaimedJob &job);
 // The trace that the job belongs to; nothing: none.
 std::optional<std::string> traceparent_of(const ClaimedJob &job);
 
+// The batch that it belongs to; nothing: none.
+std::optional<std::int64_t> batch_of(const ClaimedJob &job);
+
 // Whether the external worker that has the job has accepted it, and until when the worker may keep
 // it.
 bool is_accepted(const ClaimedJob &job);

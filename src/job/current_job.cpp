@@ -128,6 +128,13 @@ std::vector<std::int64_t> current_jobs()
     return ids;
 }
 
+bool is_current_batch(std::int64_t batch_id)
+{
+    return current != nullptr && std::ranges::any_of(*current, [&](const CurrentJob &job) {
+               return job.batch_id == batch_id;
+           });
+}
+
 const CurrentJob &require_current_job(const Refusal &refusal)
 {
     if (!runs_jobs())

@@ -22,6 +22,7 @@ struct CurrentJob {
     bool is_of_batch;           // its handler takes batches
     std::string traceparent{};  // empty: it has none
     std::string shard_key{};    // "NONE" = none
+    std::optional<std::int64_t> batch_id{};
 };
 
 // Sets the jobs that run: one, or a batch; none outside a handler.
@@ -31,6 +32,8 @@ bool runs_jobs();
 std::vector<std::int64_t> current_jobs();
 bool is_current_job(std::int64_t id);
 std::optional<int> current_queue();  // the queue of these jobs
+// Whether one of them belongs to the batch.
+bool is_current_batch(std::int64_t batch_id);
 
 // Whether the handler of a job runs, in an executor or in this session. The row of a job that was
 // claimed by a lock does not show it.

@@ -4,6 +4,7 @@
 #include "job/dependency_rows.hpp"
 
 #include "catalog/queue_statements.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 #include "shared/wakeup/watched_jobs.hpp"
@@ -64,6 +65,11 @@ constinit pg::Statement select_queues_before(R"(
     FROM hipq.dependency AS dependency
     WHERE dependency.queue_id = $1 AND dependency.job_id = ANY ($2))");
 
+constinit pg::Statement select_batches_before(R"(
+    SELECT dependency.job_id, dependency.before_id, dependency.after_policy, dependency.on_failure
+    FROM hipq.dependency AS dependency
+    WHERE dependency.queue_id = $1 AND dependency.job_id = ANY ($2) AND dependency.before_queue_id = 0)");
+
 // How the job of a row named "job" has ended.
 #define HIPQ_OUTCOME                                                                               \
     "CASE WHEN job.state <> 'final' THEN 'unfinished' WHEN job.error = 'NONE' THEN 'succeeded' "   \
@@ -121,6 +127,9 @@ void add(WaitState &state, const WaitState &more)
     state.to_watch.insert(state.to_watch.end(), more.to_watch.begin(), more.to_watch.end());
     if (!state.cause.has_value())
         state.cause = more.cause;
+    if (more.look_again.has_value())
+        state.look_again = std::min(state.look_again.value_or(pg::infinity), *more.look_again);
+    state.is_joined = state.is_joined || more.is_joined;
 }
 
 WaitState state_of(const pg::Row &row)
@@ -163,6 +172,53 @@ void read_states(StatesByJob &states, const catalog::Catalogue &catalogue,
         const auto [known, is_new] = states.try_emplace(state.job_id, state);
         if (!is_new)
             add(known->second, state);
+    }
+}
+
+// A batch is one thing that a job comes after. It has failed as soon as one of its jobs has, and
+// has ended when all have.
+WaitState state_after_batch(std::int64_t job_id, core::AfterPolicy policy,
+                            core::OnFailure on_failure, std::int64_t batch_id,
+                            const std::optional<BatchState> &batch)
+{
+    WaitState state{job_id, policy, on_failure, {}, {}, std::nullopt};
+    if (!batch.has_value()) {
+        state.before.failed = 1;
+        state.cause = batch_id;
+        return state;
+    }
+    const bool is_complete = batch->is_complete();
+    state.before = {is_complete ? 0 : 1,
+                    is_complete && !batch->failed.has_value() && !batch->skipped.has_value() ? 1
+                                                                                             : 0,
+                    batch->skipped.has_value() ? 1 : 0, batch->failed.has_value() ? 1 : 0};
+    state.cause = batch->failed.has_value() ? batch->failed : batch->skipped;
+    state.look_again = batch->open_until;
+    state.is_joined = batch->is_joined;
+    if (!is_complete)
+        state.to_watch.push_back(batch_id);
+    if (!is_complete && batch->unfinished.has_value() && !batch->open_until.has_value())
+        state.to_watch.push_back(*batch->unfinished);
+    return state;
+}
+
+void add_batches(StatesByJob &states, const catalog::Catalogue &catalogue,
+                 const catalog::Queue &queue, const std::vector<std::int64_t> &ids)
+{
+    std::map<std::int64_t, std::optional<BatchState>> batches;
+    for (const pg::Row row : select_batches_before.run(queue.id, ids)) {
+        const std::int64_t batch_id = row.integer(1);
+        const auto known = batches.find(batch_id);
+        const auto batch =
+            known != batches.end()
+                ? known
+                : batches.emplace(batch_id, state_of_batch(catalogue, batch_id)).first;
+        const WaitState state =
+            state_after_batch(row.integer(0), core::parse_after_policy(row.text(2)).value(),
+                              core::parse_on_failure(row.text(3)).value(), batch_id, batch->second);
+        const auto [job, is_new] = states.try_emplace(state.job_id, state);
+        if (!is_new)
+            add(job->second, state);
     }
 }
 
@@ -234,6 +290,7 @@ std::vector<WaitState> wait_states(const catalog::Catalogue &catalogue, const ca
                                    std::span<const std::int64_t> job_ids)
 {
     StatesByJob states;
+    bool have_batches = false;
     const std::vector<std::int64_t> ids(job_ids.begin(), job_ids.end());
     pg::as_hipq([&] {
         // One snapshot, because jobs may move from one queue to another meanwhile.
@@ -242,13 +299,27 @@ std::vector<WaitState> wait_states(const catalog::Catalogue &catalogue, const ca
             ::PushActiveSnapshot(::GetLatestSnapshot());
         });
         for (const pg::Row row : select_queues_before.run_in_snapshot(queue.id, ids))
-            read_states(states, catalogue, queue, ids, row.integer32(0));
+            if (row.integer32(0) == queue_of_batches)
+                have_batches = true;
+            else
+                read_states(states, catalogue, queue, ids, row.integer32(0));
         pg::call([] { ::PopActiveSnapshot(); });
+        if (have_batches)
+            add_batches(states, catalogue, queue, ids);
     });
     std::vector<WaitState> result;
     for (auto &[id, state] : states)
         result.push_back(std::move(state));
     return result;
+}
+
+std::vector<std::int64_t> batches_before(const catalog::Queue &queue, std::int64_t job_id)
+{
+    std::vector<std::int64_t> ids;
+    for (const pg::Row row :
+         pg::as_hipq([&] { return select_batches_before.run(queue.id, std::vector{job_id}); }))
+        ids.push_back(row.integer(1));
+    return ids;
 }
 
 std::vector<std::int64_t> unfinished_before(const catalog::Catalogue &catalogue,
@@ -311,7 +382,8 @@ void erase_dependencies(const catalog::Queue &queue, std::int64_t job_id)
 bool has_dependent_jobs(const catalog::Queue &queue)
 {
     static constexpr const char *has_dependent_sql =
-        "SELECT EXISTS (SELECT FROM {live} AS job WHERE {held job} AND {holder job})";
+        "SELECT EXISTS (SELECT FROM {live} AS job WHERE {held job} AND {holder job}) "
+        "OR EXISTS (SELECT FROM {live} AS job WHERE {batch_id of job} IS NOT NULL)";
     return pg::as_hipq(
         [&] { return catalog::statement_for(queue, has_dependent_sql).run().front().boolean(0); });
 }

@@ -53,16 +53,23 @@ struct WaitState {
     core::OnFailure on_failure;
     core::Before before;
     // Unfinished jobs whose ends decide next: all of them if any one may decide, else the one with
-    // the highest id, which most likely ends last.
+    // the highest id, which most likely ends last. Batches as well.
     std::vector<std::int64_t> to_watch;
     // The job because of which its policy cannot be met: of the failed or skipped jobs before it
     // that with the lowest id, or the one because of which that one did not run.
     std::optional<std::int64_t> cause;
+    // An open batch closes by itself then.
+    std::optional<pg::Time> look_again{};
+    // Another transaction adds jobs to a batch that is closed: nobody reports its end.
+    bool is_joined = false;
 };
 
 // Reads that of jobs of one queue, as committed now; jobs without rows are left out.
 std::vector<WaitState> wait_states(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
                                    std::span<const std::int64_t> job_ids);
+
+// The batches that a job comes after.
+std::vector<std::int64_t> batches_before(const catalog::Queue &queue, std::int64_t job_id);
 
 // The unfinished jobs that a job comes after, in order.
 std::vector<std::int64_t> unfinished_before(const catalog::Catalogue &catalogue,
@@ -75,7 +82,7 @@ void keep_outcomes(const std::string &table, std::optional<pg::Time> until);
 // The same for one final job that is about to be erased; its result is not kept.
 void erase_dependencies(const catalog::Queue &queue, std::int64_t job_id);
 
-// Whether jobs of the queue are held until others have ended.
+// Whether jobs of the queue are held until others have ended, or belong to batches.
 bool has_dependent_jobs(const catalog::Queue &queue);
 
 }  // namespace hipq::job

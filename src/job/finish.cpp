@@ -5,6 +5,7 @@
 #include "job/finish.hpp"
 
 #include "catalog/queue_statements.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "job/claimed_job.hpp"
 #include "job/count_end.hpp"
 #include "job/dead_letter_rows.hpp"
@@ -61,12 +62,12 @@ constexpr const char *fail_untried_sql = R"(
 // order of HIPQ_ATTEMPT_COLUMNS: worker_id, update_time, deadline, state, attempt, error,
 // retry_reason, result.
 constexpr const char *insert_final_sql =
-    "INSERT INTO {table} (queue_id, max_retries, job_data, manual_reason" HIPQ_OWN_COLUMNS("")
-        HIPQ_GIVEN_COLUMNS("")
-            HIPQ_ATTEMPT_COLUMNS("") ")"
-                                     " SELECT job.queue_id, job.max_retries, job.job_data, "
-                                     "job.manual_reason" HIPQ_OWN_COLUMNS("job.")
-                                         HIPQ_GIVEN_COLUMNS("job.") R"(,
+    "INSERT INTO {table} (queue_id, max_retries, job_data, manual_reason{, "
+    "batch_id}" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("")
+        HIPQ_ATTEMPT_COLUMNS("") ")"
+                                 " SELECT job.queue_id, job.max_retries, job.job_data, "
+                                 "job.manual_reason{, batch_id of job}" HIPQ_OWN_COLUMNS("job.")
+                                     HIPQ_GIVEN_COLUMNS("job.") R"(,
            nullif(job.worker_id, -1), $3, '9999-01-01 00:00:00+00', 'final', $2, $4, coalesce($5, job.retry_reason), $6
     FROM (SELECT ($1::hipq.job).*) AS job)";
 
@@ -232,6 +233,24 @@ bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason)
     return queue.dead_letter_enabled && !core::is_unwanted(reason);
 }
 
+// How a job has ended that did not succeed.
+std::string_view outcome_of(core::Reason reason)
+{
+    using core::Reason;
+    const bool is_outcome =
+        reason == Reason::skipped || reason == Reason::cancelled || reason == Reason::expired;
+    return is_outcome ? core::name(reason) : "failed";
+}
+
+// For those that wait for the end.
+void note_failure(const ClaimedJob &job, core::Reason reason)
+{
+    const auto batch = batch_of(job);
+    if (batch.has_value())
+        note_batch_failure(*batch, job.id, outcome_of(reason));
+    wakeup::note_end(job.id, batch, wakeup::End::failure);
+}
+
 // The result of a job that did not start because of another one.
 pg::RawValue result_of(const Failure &failure)
 {
@@ -250,7 +269,7 @@ bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Fai
         return false;
     const std::string reason = name_of(failure.reason);
     insert_final(queue, job, failure.error, reason, json_null(), now);
-    wakeup::note_end(job.id, wakeup::End::failure);
+    note_failure(job, failure.reason);
     if (leaves_dead_letter(queue, failure.reason))
         add_dead_letter(queue, job, failure, now);
     return true;
@@ -298,7 +317,7 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
                       std::span<const pg::RawValue> results, pg::Time now)
 {
     for (const ClaimedJob &job : jobs) {
-        wakeup::note_end(job.id, wakeup::End::success);
+        wakeup::note_end(job.id, batch_of(job), wakeup::End::success);
         leave_worker(job, workers::Leaving::succeeded, now);
         if (job.worker_id.has_value())
             lanes::note_run_time(queue.id, queue.owner, job.type,
@@ -371,7 +390,7 @@ bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure 
             first_claimed_job(catalog::statement_for(queue, remove_waiting_sql).run(id));
         if (!job.has_value())
             return false;
-        wakeup::note_end(id, wakeup::End::failure);
+        note_failure(*job, failure.reason);
         workers::note_offer_void(id);
         job->started = now;
         insert_final(queue, *job, failure.error, name_of(failure.reason), result_of(failure), now);

@@ -11,6 +11,7 @@
 #include "claim/conditions.hpp"
 #include "core/job/validate.hpp"
 #include "job/aimed_jobs.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "job/dependency_rows.hpp"
 #include "job/find_job.hpp"
 #include "job/set_aside.hpp"
@@ -138,12 +139,42 @@ std::optional<claim::Condition> set_aside_condition(const job::FoundJob &job)
     return claim::Condition{Finding::job_is_set_aside, *error};
 }
 
+std::string text_of(const job::BatchState &batch)
+{
+    if (batch.open_until.has_value())
+        return "which takes jobs until it is closed, at the latest at " +
+               std::string(pg::call([&] { return ::timestamptz_to_str(batch.open_until->value); }));
+    if (batch.unfinished.has_value())
+        return "whose job " + std::to_string(*batch.unfinished) + " has not ended";
+    return "to which an open transaction adds jobs";
+}
+
+// The first batch before the job that is not complete.
+std::optional<claim::Condition> batch_condition(const catalog::Catalogue &catalogue,
+                                                const job::FoundJob &job)
+{
+    for (const std::int64_t id : job::batches_before(*job.queue, job.id)) {
+        const auto batch = job::state_of_batch(catalogue, id);
+        if (!batch.has_value() || batch->is_complete())
+            continue;
+        const std::vector<job::WaitState> states =
+            job::wait_states(catalogue, *job.queue, {&job.id, 1});
+        if (states.empty())
+            return std::nullopt;
+        return claim::Condition{
+            Finding::waits_for_batch,
+            claim::WaitFacts{
+                {}, states.front().policy, states.front().on_failure, id, text_of(*batch)}};
+    }
+    return std::nullopt;
+}
+
 claim::Condition wait_condition(const job::FoundJob &job)
 {
     const auto catalogue = catalog::catalogue();
     std::vector<std::int64_t> unfinished = job::unfinished_before(*catalogue, *job.queue, job.id);
     if (unfinished.empty())
-        return Finding::waits_for_look;
+        return batch_condition(*catalogue, job).value_or(Finding::waits_for_look);
     if (job.waits_for == core::WaitsFor::key)
         return {Finding::waits_for_key, claim::FollowerFacts{unfinished.front()}};
     const std::vector<job::WaitState> states =

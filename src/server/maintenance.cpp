@@ -6,6 +6,7 @@
 #include "catalog/cache.hpp"
 #include "catalog/queue_lock.hpp"
 #include "catalog/unregistered_types.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "job/dead_letter_rows.hpp"
 #include "job/dependency_rows.hpp"
 #include "job/made_by_handler.hpp"
@@ -33,6 +34,7 @@ constexpr std::int64_t maintenance_interval = 60'000'000;  // us
 constexpr std::int64_t unused_type_age = 60 * maintenance_interval;
 constexpr std::int64_t retry_interval = 1'000'000;
 constexpr int dead_letters_at_once = 10'000;
+constexpr std::int64_t batches_at_once = 1'000;
 
 // Jobs that arrive meanwhile wait for the scheduler to look at their queues. So after this time the
 // scheduler looks again before it goes on. The leaves of one queue take about 20 ms.
@@ -189,11 +191,28 @@ void prune_unused_types(const Queue &queue, pg::Time now)
         });
 }
 
+// Removes batches that were closed as long ago as final jobs are kept.
+void prune_batches(const catalog::Catalogue &catalogue, const Queue &queue, pg::Time now)
+{
+    if (!queue.has_waits)
+        return;
+    try_duty(Duty::waits, &queue, [&] {
+        std::int64_t pruned = batches_at_once;
+        while (pruned == batches_at_once)
+            pg::with_transaction([&] {
+                pruned =
+                    job::prune_batches(catalogue, queue, now + -queue.retention, batches_at_once);
+            });
+    });
+}
+
 // Returns whether nothing is left to the next pass.
-bool maintain_queue(const Queue &queue, tables::Patience &patience, pg::Time now)
+bool maintain_queue(const catalog::Catalogue &catalogue, const Queue &queue,
+                    tables::Patience &patience, pg::Time now)
 {
     has_trouble = false;
     const bool tree_done = maintain_tree(queue, patience);
+    prune_batches(catalogue, queue, now);
     try_duty(Duty::dead_letters, &queue, [&] { prune_surplus_dead_letters(queue); });
     prune_unused_types(queue, now);
     return tree_done && !has_trouble;
@@ -260,7 +279,7 @@ void maintain_queue_by_id(Maintenance &maintenance, int id, tables::Patience &pa
     if (queue == nullptr || queue->is_dropped)
         return tables::leaves_are_made(id);
     maintenance.done.insert_or_assign(id, now);
-    if (maintain_queue(*queue, patience, now))
+    if (maintain_queue(*catalogue, *queue, patience, now))
         return tables::leaves_are_made(id);
     maintenance.queues.set(id, now.value + retry_interval);
     maintenance.retried.insert(id);

@@ -144,10 +144,11 @@ void demand_no_dependent_jobs(const NewShard &shard)
         const std::string name = queue.full_name();
         if (has_some)
             HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                       errmsg("an instance with jobs that come after others cannot have shards"),
+                       errmsg("an instance with jobs that come after others, or belong to "
+                              "batches, cannot have shards"),
                        errdetail("Queue \"%s\" has some.", name.c_str()),
                        errhint("Wait until they have ended, or cancel them: view hipq.jobs_detail "
-                               "shows them with waits_for."));
+                               "shows them with waits_for or batch_id."));
     }
 }
 

@@ -57,6 +57,7 @@ constinit pg::Statement select_difference(R"(
                (format('CREATE INDEX %1$s_line ON hipq.%1$s USING btree (job_type, priority, scheduled_run_time, id) '
                        'WHERE (waits_for IS NULL)', $3)),
                (format('CREATE INDEX %1$s_held ON hipq.%1$s USING btree (job_type, id) WHERE (waits_for IS NOT NULL)', $3)),
+               (format('CREATE INDEX %1$s_batch ON hipq.%1$s USING btree (batch_id, id) WHERE (batch_id IS NOT NULL)', $3)),
                (format('CREATE INDEX %1$s_expiry ON hipq.%1$s USING btree (expires_time) '
                        'WHERE (expires_time < %2$L::timestamp with time zone)', $3, '9999-01-01 00:00:00+00'::timestamptz))
         UNION ALL

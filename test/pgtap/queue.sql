@@ -53,6 +53,8 @@ $$, $want$
             'USING btree (job_type, priority, scheduled_run_time, id) WHERE (waits_for IS NULL)'),
         ('CREATE INDEX contract_mail_live_held ON hipq.contract_mail_live '
             'USING btree (job_type, id) WHERE (waits_for IS NOT NULL)'),
+        ('CREATE INDEX contract_mail_live_batch ON hipq.contract_mail_live '
+            'USING btree (batch_id, id) WHERE (batch_id IS NOT NULL)'),
         (format('CREATE INDEX contract_mail_live_expiry ON hipq.contract_mail_live '
             'USING btree (expires_time) WHERE (expires_time < %L::timestamp with time zone)',
             '9999-01-01 00:00:00+00'::timestamptz)),

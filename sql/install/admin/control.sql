@@ -61,6 +61,12 @@ COMMENT ON FUNCTION hipq.cancel_graph(bigint, text)
     IS 'cancels the unfinished jobs of a graph, and returns how many. id: the graph, or any of its '
     'jobs';
 
+CREATE FUNCTION hipq.cancel_batch(batch bigint, reason text DEFAULT NULL) RETURNS bigint
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel_batch';
+COMMENT ON FUNCTION hipq.cancel_batch(bigint, text)
+    IS 'closes a batch, cancels its unfinished jobs, and returns how many; jobs after it, as its '
+    'callback, are not cancelled';
+
 CREATE FUNCTION hipq.cancel_jobs(
     queue text, job_type text DEFAULT NULL, job_key text DEFAULT NULL, state text DEFAULT NULL,
     created_before timestamptz DEFAULT NULL, reason text DEFAULT NULL,

@@ -29,6 +29,10 @@ CREATE VIEW hipq.jobs WITH (security_barrier) AS
 SELECT id, queue, job_type, job_key, outcome, attempt, scheduled_run_time
 FROM hipq.jobs_detail;
 
+CREATE VIEW hipq.batches WITH (security_barrier) AS
+SELECT batch_id, name, state, jobs, unfinished, succeeded, failed, skipped, created_time
+FROM hipq.batches_detail;
+
 CREATE VIEW hipq.graphs WITH (security_barrier) AS
 SELECT graph_id, jobs, waiting, running, succeeded, failed, skipped, created_time
 FROM hipq.graphs_detail;

@@ -5,6 +5,7 @@
 #include "catalog/queue_hold.hpp"
 #include "catalog/queue_statements.hpp"
 #include "catalog/rights.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "job/current_job.hpp"
 #include "job/find_job.hpp"
 #include "job/finish.hpp"
@@ -294,6 +295,27 @@ std::int64_t cancel_graph(std::int64_t id, const std::optional<std::string> &rea
     return cancelled;
 }
 
+// ---- a batch ----
+
+// Jobs that the batch gets meanwhile are not cancelled: those of its running jobs, and of
+// transactions that have begun to add jobs.
+std::int64_t cancel_batch(std::int64_t id, const std::optional<std::string> &reason)
+{
+    const auto catalogue = catalog::catalogue();
+    (void)job::require_batch(*catalogue, id, catalog::Privilege::operate);
+    const auto queues = job::queues_of_batch(*catalogue, id);
+    for (const catalog::Queue *queue : queues) {
+        catalog::require(*queue, catalog::Privilege::operate);
+        catalog::demand_not_held(*queue);
+    }
+    (void)job::close_batch(id);
+    std::int64_t cancelled = 0;
+    for (const catalog::Queue *queue : queues)
+        cancelled += cancel_all(*queue, job::unfinished_jobs_of(*queue, id),
+                                Filter{{}, {}, {}, pg::infinity, 0}, error_for(reason));
+    return cancelled;
+}
+
 }  // namespace
 
 }  // namespace hipq::admin
@@ -309,6 +331,13 @@ HIPQ_FUNCTION(hipq_cancel)
 HIPQ_FUNCTION(hipq_cancel_jobs)
 {
     return Int64GetDatum(hipq::admin::cancel_jobs(hipq::pg::Arguments(fcinfo)));
+}
+
+HIPQ_FUNCTION(hipq_cancel_batch)
+{
+    const hipq::pg::Arguments arguments(fcinfo);
+    return Int64GetDatum(
+        hipq::admin::cancel_batch(arguments.integer64("batch"), arguments.maybe_text("reason")));
 }
 
 HIPQ_FUNCTION(hipq_cancel_graph)

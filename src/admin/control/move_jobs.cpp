@@ -8,6 +8,7 @@
 #include "core/shards/ids.hpp"
 #include "core/shards/moved_key.hpp"
 #include "enqueue/enqueue.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "job/dependency_rows.hpp"
 #include "job/log_rows.hpp"
 #include "job/made_by_handler.hpp"
@@ -24,7 +25,7 @@ namespace {
 using catalog::Queue;
 
 // The columns that move with a job: all but queue_id, for which the queue's table has a default.
-// Tables of 0.2.0 lack the last one.
+// Tables of 0.2.0 lack the last ones.
 #define HIPQ_MOVED_COLUMNS(job_data)                                                               \
     job_data ", max_retries, manual_reason" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("")            \
         HIPQ_ATTEMPT_COLUMNS("") "{waits}"
@@ -101,7 +102,7 @@ std::string between(const char *text, const Queue &from, const Queue &to)
     const std::array<std::pair<std::string_view, std::string>, 7> names{
         {{"{columns}", columns},
          {"{columns as they come}", with_shard_key_there(columns_as_they_come, to)},
-         {"{waits}", has_waits ? ", waits_for" : ""},
+         {"{waits}", has_waits ? ", waits_for, batch_id" : ""},
          {"{and no follower}", has_waits ? "AND job.waits_for IS DISTINCT FROM 'key'" : ""},
          {"{from}", from.qualified_live_table()},
          {"{to_live}", to.qualified_live_table()},
@@ -162,6 +163,7 @@ Moved move_between(const Queue &from, const Queue &to, const std::string &job_ty
             0)
             wakeup::note_aimed_job();
         job::move_made_jobs(moved.ids, from, to);
+        job::move_members(to, moved.ids);
         if (from.has_waits && job::move_dependencies(from, to, moved.ids))
             enqueue::demand_dependencies(to);
         moved.held = pg::run_once(between(count_held_sql, from, to), job_type).front().integer(0);

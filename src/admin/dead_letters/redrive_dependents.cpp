@@ -5,6 +5,7 @@
 #include "catalog/queue_statements.hpp"
 #include "catalog/rights.hpp"
 #include "core/job/columns.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/transaction.hpp"
 #include "shared/wakeup/commit.hpp"
@@ -16,10 +17,10 @@ namespace {
 using catalog::Queue;
 using Ids = std::vector<std::int64_t>;
 
-// The jobs that come after a job, directly or by way of others.
+// The jobs that come after a job or its batch, directly or by way of others.
 constinit pg::Statement select_later(R"(
     WITH RECURSIVE later AS (
-        SELECT dependency.queue_id, dependency.job_id FROM hipq.dependency AS dependency WHERE dependency.before_id = $1
+        SELECT dependency.queue_id, dependency.job_id FROM hipq.dependency AS dependency WHERE dependency.before_id = ANY ($1)
         UNION
         SELECT dependency.queue_id, dependency.job_id
         FROM later
@@ -55,6 +56,10 @@ constinit pg::Statement hand_names_on(R"(
     FROM unnest($1, $2, $3) AS made (old_id, new_id, queue_id)
     WHERE known.job_id = made.old_id)");
 
+constexpr const char *batch_sql = "SELECT {batch_id of job} FROM {table} AS job WHERE job.id = $1";
+
+constexpr const char *join_sql = "UPDATE {live} AS job SET batch_id = $2 WHERE job.id = $1";
+
 struct Map {
     Ids old_ids{};
     Ids new_ids{};
@@ -77,12 +82,31 @@ void remake(const Queue &queue, const Ids &ids, std::int64_t cause, Map &map)
         map.add({row.integer(0), row.integer(1), queue.id});
 }
 
+// The new job takes the place of the old one in its batch, so that jobs after the batch wait for it.
+// Returns the batch.
+std::optional<std::int64_t> take_place_in_batch(const Queue &queue, const Remade &cause)
+{
+    return pg::as_hipq([&]() -> std::optional<std::int64_t> {
+        const pg::Rows rows = catalog::statement_for(queue, batch_sql).run(cause.old_id);
+        if (rows.empty() || rows.front().null(0))
+            return std::nullopt;
+        const std::int64_t batch_id = rows.front().integer(0);
+        catalog::statement_for(queue, join_sql).run(cause.new_id, batch_id);
+        job::forget_batch_failure(batch_id, cause.old_id);
+        return batch_id;
+    });
+}
+
 }  // namespace
 
 void redrive_dependents(const catalog::Catalogue &catalogue, const Remade &cause)
 {
+    Ids before{cause.old_id};
+    if (const Queue *queue = catalogue.find(cause.queue_id))
+        if (const auto batch_id = take_place_in_batch(*queue, cause))
+            before.push_back(*batch_id);
     std::map<int, Ids> later;
-    for (const pg::Row row : pg::as_hipq([&] { return select_later.run(cause.old_id); }))
+    for (const pg::Row row : pg::as_hipq([&] { return select_later.run(before); }))
         later[row.integer32(0)].push_back(row.integer(1));
     Map map;
     map.add(cause);

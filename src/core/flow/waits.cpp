@@ -11,7 +11,7 @@ namespace {
 
 // In the order of the enumerations.
 constexpr std::array<std::string_view, 2> awaited_names{"jobs", "key"};
-constexpr std::array<std::string_view, 3> policy_names{"succeeded", "finished", "any"};
+constexpr std::array<std::string_view, 4> policy_names{"succeeded", "finished", "any", "failed"};
 constexpr std::array<std::string_view, 3> on_failure_names{"fail", "skip", "run"};
 
 template <class Value, std::size_t size>
@@ -32,9 +32,10 @@ AfterVerdict react(OnFailure on_failure, const Before &before)
     return fails ? AfterVerdict::fail : AfterVerdict::skip;
 }
 
-AfterVerdict judge_any(OnFailure on_failure, const Before &before)
+// One of the jobs before is enough; `count`: of those that have ended as the policy says.
+AfterVerdict judge_one(std::int64_t count, OnFailure on_failure, const Before &before)
 {
-    if (before.succeeded > 0)
+    if (count > 0)
         return AfterVerdict::run;
     return before.unfinished > 0 ? AfterVerdict::wait : react(on_failure, before);
 }
@@ -75,20 +76,25 @@ std::string_view rule_text(AfterPolicy policy, OnFailure on_failure)
 {
     constexpr std::string_view after_all = "It starts when all have ended, successfully or not.";
     // By policy, and for each by what happens on failure.
-    constexpr std::array<std::array<std::string_view, 3>, 3> rules{
+    constexpr std::string_view after_failure =
+        "It starts when one has failed, and is skipped if none does.";
+    constexpr std::array<std::array<std::string_view, 3>, 4> rules{
         {{"It starts when all have succeeded, and fails if one of them does not.",
           "It starts when all have succeeded, and is skipped if one of them does not.", after_all},
          {after_all, after_all, after_all},
          {"It starts when one has succeeded, and fails if none of them does.",
           "It starts when one has succeeded, and is skipped if none of them does.",
-          "It starts when one has succeeded, or all have ended."}}};
+          "It starts when one has succeeded, or all have ended."},
+         {after_failure, after_failure, "It starts when one has failed, or all have ended."}}};
     return rules[static_cast<std::size_t>(policy)][static_cast<std::size_t>(on_failure)];
 }
 
 AfterVerdict judge(AfterPolicy policy, OnFailure on_failure, const Before &before)
 {
     if (policy == AfterPolicy::any)
-        return judge_any(on_failure, before);
+        return judge_one(before.succeeded, on_failure, before);
+    if (policy == AfterPolicy::failed)
+        return judge_one(before.failed, on_failure, before);
     const bool is_broken =
         policy == AfterPolicy::succeeded && (before.failed > 0 || before.skipped > 0);
     if (is_broken)

@@ -20,6 +20,7 @@ enum class AfterPolicy : unsigned char {
     succeeded,  // when all of them have succeeded
     finished,   // when all of them have ended, successfully or not
     any,        // when one of them has succeeded
+    failed,     // when one of them has failed
 };
 std::string_view name(AfterPolicy policy);
 std::optional<AfterPolicy> parse_after_policy(std::string_view text);

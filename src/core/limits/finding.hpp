@@ -53,6 +53,7 @@ enum class Outcome : std::uint8_t {
     FINDING(job_is_final, state, failed)                                                           \
     FINDING(job_is_set_aside, set_aside, failed)                                                   \
     FINDING(waits_for_jobs, waits_for, meant)                                                      \
+    FINDING(waits_for_batch, waits_for, meant)                                                     \
     FINDING(waits_for_key, waits_for, meant)                                                       \
     FINDING(waits_for_look, waits_for, meant)                                                      \
     FINDING(time_has_come, scheduled_time, passed)                                                 \

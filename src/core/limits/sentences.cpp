@@ -23,6 +23,7 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
      "What became of it cannot be written down, it is left alone: {text}. When the cause is gone "
      "hipq.fail_job() or hipq.cancel() ends it, and hipq.retry() runs it again."},
     {Finding::waits_for_jobs, "It comes after jobs that have not ended: {jobs}. {rule}"},
+    {Finding::waits_for_batch, "It comes after batch {id}, {text}. {rule}"},
     {Finding::waits_for_key, "Job {id} has its key: it starts when that one has ended."},
     {Finding::waits_for_look,
      "What it waited for is over: it starts when the scheduler has looked at it."},

@@ -35,6 +35,7 @@ using LaneNotes = std::vector<LaneNote>;
 struct EndNote {
     std::int64_t job_id;
     End end;
+    std::optional<std::int64_t> batch_id;     // that it belongs to
     std::optional<std::uint32_t> settled_at;  // new_waits() when it was settled
 };
 using EndNotes = std::vector<EndNote>;
@@ -157,6 +158,16 @@ void tell_waiting_processes()
                          : std::span<const std::int64_t>(ids).first(end_notes->size()));
 }
 
+// A batch is reported in the place of its job: jobs come after batches by their id.
+void report(const EndNote &note)
+{
+    const bool matters = note.end == End::failure || is_watched(note.job_id);
+    if (matters && note.settled_at != new_waits())
+        report_end(note.job_id);
+    if (matters && note.batch_id.has_value() && is_watched(*note.batch_id))
+        report_end(*note.batch_id);
+}
+
 void pass_on_ends()
 {
     if (end_notes == nullptr || end_notes->empty())
@@ -164,10 +175,7 @@ void pass_on_ends()
     if (are_ends_awaited())
         tell_waiting_processes();
     if (are_jobs_watched())
-        for (const EndNote &note : *end_notes)
-            if (note.settled_at != new_waits() &&
-                (note.end == End::failure || is_watched(note.job_id)))
-                report_end(note.job_id);
+        std::ranges::for_each(*end_notes, report);
     end_notes->clear();
 }
 
@@ -292,11 +300,11 @@ void note_lane_key(const lanes::LaneName &lane, core::LaneKey key, Oid owner)
     lane_notes->push_back({lane, lane_for(lane, owner), {key, key}});
 }
 
-void note_end(std::int64_t job_id, End end)
+void note_end(std::int64_t job_id, std::optional<std::int64_t> batch_id, End end)
 {
     if (end_notes == nullptr)
         end_notes = new EndNotes();
-    end_notes->push_back({job_id, end, std::nullopt});
+    end_notes->push_back({job_id, end, batch_id, std::nullopt});
 }
 
 void note_end_is_settled(std::int64_t job_id, std::uint32_t new_waits) noexcept

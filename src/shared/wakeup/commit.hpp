@@ -26,7 +26,7 @@ void note_aimed_job();
 // hears of it: of a failure in any case, because jobs may wait for it that are watched by another
 // job before them (flow/README.md).
 enum class End : bool { success, failure };
-void note_end(std::int64_t job_id, End end);
+void note_end(std::int64_t job_id, std::optional<std::int64_t> batch_id, End end);
 
 // Notes that the current transaction has itself released all jobs that wait for an end it noted.
 // `new_waits`: new_waits() before it looked for these; the end counts as settled only as long as

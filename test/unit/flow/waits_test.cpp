@@ -21,7 +21,8 @@ std::ostream &operator<<(std::ostream &out, AfterVerdict verdict)
 
 namespace {
 
-constexpr std::array policies{AfterPolicy::succeeded, AfterPolicy::finished, AfterPolicy::any};
+constexpr std::array policies{AfterPolicy::succeeded, AfterPolicy::finished, AfterPolicy::any,
+                              AfterPolicy::failed};
 constexpr std::array reactions{OnFailure::fail, OnFailure::skip, OnFailure::run};
 
 std::string text(AfterPolicy policy, OnFailure on_failure, const Before &before)
@@ -41,6 +42,8 @@ std::string text(AfterPolicy policy, OnFailure on_failure, const Before &before)
 // finished   Runs when all have ended, so that nothing can fail it.
 // any        Runs as soon as one has succeeded. When all have ended without success, the job
 //            fails, is skipped, or (run) runs.
+// failed     Runs as soon as one has failed. When all have ended without failure, the job is
+//            skipped, or (run) runs.
 //
 // A job that would fail is skipped if those before it that did not succeed were skipped, too.
 
@@ -50,25 +53,26 @@ struct Row {
     std::string_view succeeded;
     std::string_view finished;
     std::string_view any;
+    std::string_view failed;
 };
 
 constexpr std::array table{
-    Row{"", "rrr", "rrr", "ssr"},  // of no jobs, all have succeeded, and none has
-    Row{"succeeded", "rrr", "rrr", "rrr"},
-    Row{"skipped", "ssr", "rrr", "ssr"},
-    Row{"failed", "fsr", "rrr", "fsr"},
-    Row{"succeeded skipped", "ssr", "rrr", "rrr"},
-    Row{"succeeded failed", "fsr", "rrr", "rrr"},
-    Row{"skipped failed", "fsr", "rrr", "fsr"},
-    Row{"succeeded skipped failed", "fsr", "rrr", "rrr"},
-    Row{"unfinished", "www", "www", "www"},
-    Row{"unfinished succeeded", "www", "www", "rrr"},
-    Row{"unfinished skipped", "ssw", "www", "www"},
-    Row{"unfinished failed", "fsw", "www", "www"},
-    Row{"unfinished succeeded skipped", "ssw", "www", "rrr"},
-    Row{"unfinished succeeded failed", "fsw", "www", "rrr"},
-    Row{"unfinished skipped failed", "fsw", "www", "www"},
-    Row{"unfinished succeeded skipped failed", "fsw", "www", "rrr"},
+    Row{"", "rrr", "rrr", "ssr", "ssr"},  // of no jobs, all have succeeded, and none has
+    Row{"succeeded", "rrr", "rrr", "rrr", "ssr"},
+    Row{"skipped", "ssr", "rrr", "ssr", "ssr"},
+    Row{"failed", "fsr", "rrr", "fsr", "rrr"},
+    Row{"succeeded skipped", "ssr", "rrr", "rrr", "ssr"},
+    Row{"succeeded failed", "fsr", "rrr", "rrr", "rrr"},
+    Row{"skipped failed", "fsr", "rrr", "fsr", "rrr"},
+    Row{"succeeded skipped failed", "fsr", "rrr", "rrr", "rrr"},
+    Row{"unfinished", "www", "www", "www", "www"},
+    Row{"unfinished succeeded", "www", "www", "rrr", "www"},
+    Row{"unfinished skipped", "ssw", "www", "www", "www"},
+    Row{"unfinished failed", "fsw", "www", "www", "rrr"},
+    Row{"unfinished succeeded skipped", "ssw", "www", "rrr", "www"},
+    Row{"unfinished succeeded failed", "fsw", "www", "rrr", "rrr"},
+    Row{"unfinished skipped failed", "fsw", "www", "www", "rrr"},
+    Row{"unfinished succeeded skipped failed", "fsw", "www", "rrr", "rrr"},
 };
 
 std::string kinds_of(const Before &before)
@@ -104,7 +108,7 @@ AfterVerdict expected(AfterPolicy policy, OnFailure on_failure, const Before &be
     const std::string kinds = kinds_of(before);
     for (const Row &row : table)
         if (row.before == kinds) {
-            const std::array letters{row.succeeded, row.finished, row.any};
+            const std::array letters{row.succeeded, row.finished, row.any, row.failed};
             return verdict_of(letters.at(static_cast<std::size_t>(policy))
                                   .at(static_cast<std::size_t>(on_failure)));
         }
@@ -153,7 +157,7 @@ TEST(Waits, EachCaseIsDecidedAsTheTableSays)
         rows.insert(kinds_of(before));
         ++cases;
     });
-    EXPECT_EQ(cases, 3 * 3 * 256);
+    EXPECT_EQ(cases, 4 * 3 * 256);
     EXPECT_EQ(rows.size(), table.size());
 }
 
@@ -223,6 +227,7 @@ TEST(Waits, TheirNamesReadBack)
     EXPECT_EQ(name(AfterPolicy::succeeded), "succeeded");
     EXPECT_EQ(name(AfterPolicy::finished), "finished");
     EXPECT_EQ(name(AfterPolicy::any), "any");
+    EXPECT_EQ(name(AfterPolicy::failed), "failed");
     for (const AfterPolicy each : policies)
         EXPECT_EQ(parse_after_policy(name(each)), each);
     EXPECT_EQ(name(OnFailure::fail), "fail");
@@ -234,7 +239,7 @@ TEST(Waits, TheirNamesReadBack)
 
 TEST(Waits, OtherWordsAreNoNames)
 {
-    for (const std::string_view word : {"", "none", "NONE", "Any", "any ", "jobs,key", "failed"}) {
+    for (const std::string_view word : {"", "none", "NONE", "Any", "any ", "jobs,key", "failure"}) {
         EXPECT_EQ(parse_waits_for(word), std::nullopt) << word;
         EXPECT_EQ(parse_on_failure(word), std::nullopt) << word;
         EXPECT_EQ(parse_after_policy(word), std::nullopt) << word;
@@ -267,12 +272,15 @@ TEST(Waits, RuleTextSaysWhatTheRuleDoes)
             const auto decides = [&](const Before &before) {
                 return judge(policy, on_failure, before);
             };
-            EXPECT_EQ(says("fails if"), decides({0, 0, 0, 1}) == AfterVerdict::fail) << rule;
-            EXPECT_EQ(says("is skipped if"), decides({0, 0, 0, 1}) == AfterVerdict::skip) << rule;
-            EXPECT_EQ(says("have ended"), decides({0, 0, 0, 1}) == AfterVerdict::run) << rule;
+            const AfterVerdict unmet =
+                policy == AfterPolicy::failed ? decides({0, 1, 0, 0}) : decides({0, 0, 0, 1});
+            EXPECT_EQ(says("fails if"), unmet == AfterVerdict::fail) << rule;
+            EXPECT_EQ(says("is skipped if"), unmet == AfterVerdict::skip) << rule;
+            EXPECT_EQ(says("have ended"), unmet == AfterVerdict::run) << rule;
+            EXPECT_EQ(says("one has failed"), decides({1, 0, 0, 1}) == AfterVerdict::run) << rule;
             EXPECT_EQ(says("one has succeeded"), decides({1, 1, 0, 0}) == AfterVerdict::run)
                 << rule;
-            EXPECT_EQ(says("all have succeeded"), decides({1, 1, 0, 0}) == AfterVerdict::wait &&
+            EXPECT_EQ(says("all have succeeded"), policy == AfterPolicy::succeeded &&
                                                       decides({1, 0, 0, 1}) != AfterVerdict::wait)
                 << rule;
         }

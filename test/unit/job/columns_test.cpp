@@ -110,7 +110,7 @@ TEST(Columns, ListsForStatementsHoldEachColumnOnceThatTheStatementsDoNotName)
     EXPECT_EQ(listed, expected);
     EXPECT_EQ(named_by_statements,
               (std::set<std::string_view>{"queue_id", "max_retries", "job_data", "manual_reason",
-                                          "waits_for"}));
+                                          "waits_for", "batch_id"}));
 }
 
 TEST(Columns, ListsForStatementsFollowTheTable)
@@ -123,7 +123,7 @@ TEST(Columns, ListsForStatementsFollowTheTable)
     EXPECT_STREQ(HIPQ_ATTEMPT_COLUMNS(""), ", worker_id, update_time, deadline, state, attempt, "
                                            "error, retry_reason, result");
     EXPECT_EQ(column_list(ColumnKind::fixed),
-              "queue_ttl, job_type, job_key, shard_key, traceparent");
+              "queue_ttl, job_type, job_key, shard_key, traceparent, batch_id");
 }
 
 }  // namespace

@@ -102,8 +102,8 @@ TEST(Guard, KindsOfColumns)
         "job_data",        "scheduled_run_time", "priority",
         "throttle_factor", "throttle_key",       "time_windows",
         "timeout",         "max_retries",        "expires_time"};
-    const std::set<std::string_view> fixed{"job_type", "job_key", "queue_ttl", "shard_key",
-                                           "traceparent"};
+    const std::set<std::string_view> fixed{"job_type",  "job_key",     "queue_ttl",
+                                           "shard_key", "traceparent", "batch_id"};
     for (Column column : all_columns()) {
         const ColumnKind expected = chosen.contains(name(column))  ? ColumnKind::chosen
                                     : fixed.contains(name(column)) ? ColumnKind::fixed
