@@ -236,7 +236,21 @@ sub one_flow
 		$enqueue->('doomed', $other, 9), $enqueue->('lost', $queue, 0, 'after => ARRAY[:doomed]'),
 		$enqueue->('skipped', $queue, 0, q{after => ARRAY[:doomed], on_failure => 'skip'}),
 		$enqueue->('last', $queue, 0,
-			q{after => ARRAY[:third, :lost, :skipped], after_policy => 'finished'});
+			q{after => ARRAY[:third, :lost, :skipped], after_policy => 'finished'}),
+		create_batch($queue, 1), $enqueue->('member', $queue, 1, 'batch => :batch'),
+		$enqueue->('bad_member', $other, 9, 'batch => :batch, after => ARRAY[:third]'),
+		$enqueue->('callback', $other, 0, q{after_batch => :batch, after_policy => 'finished'}),
+		$enqueue->('no_callback', $queue, 0, 'after_batch => :batch');
+}
+
+# Returns the SQL that makes a batch, which the transaction fills. One that is not closed closes by
+# itself a little later.
+sub create_batch
+{
+	my ($queue, $is_closed) = @_;
+	my $closed = $is_closed ? 'true' : 'false';
+	return "SELECT hipq.create_batch(queue => 'load.$queue', expires_after => '3 s',
+		closed => $closed) AS batch \\gset\n";
 }
 
 # Returns a job whose first attempt takes some time, by default of a type that has such jobs.
@@ -320,6 +334,15 @@ sub operation
 		my @lines = map { "$_->[0]|$_->[1]|" . ($_->[2] // 'NONE') } @jobs;
 		return "COPY $table (job_type, job_data, job_key) FROM STDIN (DELIMITER '|');\n"
 			. join("\n", @lines) . "\n\\.\n\\echo copied\n";
+	}
+	if ($self->{flows} && $form > 0.97)
+	{
+		my $after = pick('', q{, on_failure => 'skip'}, q{, after_policy => 'finished'});
+		return "BEGIN;\n" . create_batch($durability, int rand 2)
+			. enqueue_many($queue, \@jobs, ', batch => :batch') . ";\n"
+			. enqueue_many("load.${\pick(@{ $self->{durabilities} })}",
+				[ $self->make_job($op) ], ", after_batch => :batch$after")
+			. ";\nCOMMIT;\n";
 	}
 	if ($self->{flows} && $form > 0.93)
 	{
@@ -459,7 +482,11 @@ my $select_jobs = q{
 	FROM hipq.jobs_detail
 	WHERE job_data ? 'op'};
 
-my $select_dependencies = 'SELECT job_id, before_id, after_policy, on_failure FROM hipq.dependency';
+# A job after a batch comes after each job of it.
+my $select_dependencies = q{
+	SELECT job_id, coalesce(member.id, before_id), after_policy, on_failure
+	FROM hipq.dependency
+	LEFT JOIN hipq.job AS member ON before_queue_id = 0 AND member.batch_id = before_id};
 
 # Copies final jobs and dead letters, which the retention may remove, so that history() includes
 # them.
