@@ -1,9 +1,13 @@
 // Enqueues jobs in the caller's transaction, and waits for their outcome.
 
+import type { Batch } from "./batch.js";
 import { call, duration, json, type Duration, type Queryable, type Types } from "./sql.js";
 
 /** A job by its id, or by an object that has it, such as the job of a handler. */
 export type JobOrId = string | { readonly id: string };
+
+/** A batch, or its id. */
+export type BatchOrId = string | Batch;
 
 export interface EnqueueOptions {
   /** "instance.queue"; by default the queue that has the job type. */
@@ -28,11 +32,15 @@ export interface EnqueueOptions {
   traceparent?: string;
   /** The jobs that it comes after: it waits for their ends. */
   after?: readonly JobOrId[];
-  /** When it starts: when all of them have succeeded (the default), when all have ended, or when
-      one has succeeded. */
-  afterPolicy?: "succeeded" | "finished" | "any";
+  /** The batch that it comes after: it waits for the end of its jobs, too. */
+  afterBatch?: BatchOrId;
+  /** When it starts: when all of them have succeeded (the default), when all have ended, when one
+      has succeeded, or when one has failed. */
+  afterPolicy?: "succeeded" | "finished" | "any" | "failed";
   /** What becomes of it when that cannot be met: "fail" is the default. */
   onFailure?: "fail" | "skip" | "run";
+  /** The batch that it belongs to; undefined: none. */
+  batch?: BatchOrId | undefined;
 }
 
 export interface EnqueueManyOptions extends Omit<EnqueueOptions, "key" | "worker"> {
@@ -79,6 +87,8 @@ const types: Types = {
   after: "bigint[]",
   after_policy: "text",
   on_failure: "text",
+  batch: "bigint",
+  after_batch: "bigint",
 };
 const manyTypes: Types = { ...types, job_data: "jsonb[]", job_keys: "text[]" };
 
@@ -86,16 +96,21 @@ export function idOf(job: JobOrId): string {
   return typeof job === "object" ? job.id : job;
 }
 
+function idOfBatch(batch: BatchOrId | undefined): string | undefined {
+  return batch === undefined ? undefined : idOf(batch);
+}
+
 /** Options by their names in SQL. */
 export function named(options: EnqueueOptions): Record<string, unknown> {
   const { queue, key, onDuplicate, scheduledRunTime, expiresTime, priority, timeout, queueTtl, ...rest } = options;
-  const { maxRetries, throttleKey, throttleFactor, timeWindows, worker, traceparent, after, afterPolicy, onFailure, ...unknown } = rest;
+  const { maxRetries, throttleKey, throttleFactor, timeWindows, worker, traceparent, after, afterPolicy, onFailure, batch, afterBatch, ...unknown } = rest;
   for (const name of Object.keys(unknown)) throw new TypeError(`there is no option "${name}"`);
   return {
     queue, job_key: key, on_duplicate: onDuplicate, scheduled_run_time: scheduledRunTime, expires_time: expiresTime,
     priority, timeout, queue_ttl: queueTtl, max_retries: maxRetries, throttle_key: throttleKey,
     throttle_factor: throttleFactor, time_windows: timeWindows, worker, traceparent,
     after: after?.map(idOf), after_policy: afterPolicy, on_failure: onFailure,
+    batch: idOfBatch(batch), after_batch: idOfBatch(afterBatch),
   };
 }
 

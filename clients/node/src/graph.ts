@@ -10,7 +10,9 @@ export interface GraphOptions {
   deadline?: Date | string;
 }
 
-export interface GraphJobOptions extends Omit<EnqueueOptions, "onDuplicate" | "worker" | "traceparent" | "after"> {
+type NotInGraphs = "onDuplicate" | "worker" | "traceparent" | "batch" | "afterBatch";
+
+export interface GraphJobOptions extends Omit<EnqueueOptions, NotInGraphs | "after"> {
   /** The jobs that it comes after: names in the graph, and jobs that are there already. */
   after?: readonly JobOrId[];
 }

@@ -1,7 +1,9 @@
 // The exports of the package.
 
+export { Batch, currentBatch } from "./batch.js";
+export type { BatchProgress, BatchState, CreateBatchOptions } from "./batch.js";
 export { enqueue, enqueueMany, enqueueUnique, outcomeOf, resultOf, waitFor } from "./enqueue.js";
-export type { Action, Ended, EnqueueManyOptions, EnqueueOptions, JobOrId, Outcome } from "./enqueue.js";
+export type { Action, BatchOrId, Ended, EnqueueManyOptions, EnqueueOptions, JobOrId, Outcome } from "./enqueue.js";
 export { AttemptOver, Permanent, Release, RetryAfter } from "./errors.js";
 export type { BatchHandler, BatchOptions, Context, Handler, HandlerOptions, Middleware, Schema } from "./handlers.js";
 export { Graph } from "./graph.js";

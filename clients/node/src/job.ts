@@ -1,5 +1,6 @@
 // A job as its handler sees it: one attempt, with a signal that fires when it is over.
 
+import { currentBatch, type Batch } from "./batch.js";
 import { AttemptOver, isOver } from "./errors.js";
 import type { Session } from "./session.js";
 import { duration, timeOf, type Duration } from "./sql.js";
@@ -96,6 +97,14 @@ export class Job<Data = any> {
   async extend(more: Duration): Promise<Date> {
     const rows = await this.#tell(`SELECT hipq.extend($1::bigint, $2::integer, $3::${duration}) AS deadline`, [String(more)]);
     return (this.#deadline = rows[0].deadline as Date);
+  }
+
+  /**
+   * The batch that the job belongs to, or comes after, as a callback does; undefined: none. The
+   * worker's role needs the right `read`.
+   */
+  batch(): Promise<Batch | undefined> {
+    return currentBatch(this.#session, this);
   }
 
   /** @internal The attempt is over for a reason other than its handler. */
