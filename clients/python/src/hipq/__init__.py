@@ -1,6 +1,8 @@
 """The Python client of hipq, the job queue inside PostgreSQL: enqueue jobs, run workers."""
 
 from . import aio, testing
+from .batches import BatchProgress
+from .batching import Batch, current_batch
 from .calls import Outcome
 from .enqueueing import Graph, enqueue, enqueue_many, outcome_of, result_of, wait_for
 from .errors import (
@@ -18,6 +20,8 @@ from .worker import Worker
 
 __all__ = [
     "AttemptOver",
+    "Batch",
+    "BatchProgress",
     "Graph",
     "HipqError",
     "Job",
@@ -30,6 +34,7 @@ __all__ = [
     "Worker",
     "WorkerEnded",
     "aio",
+    "current_batch",
     "enqueue",
     "enqueue_many",
     "outcome_of",

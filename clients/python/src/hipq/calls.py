@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, Optional, TypedDict, Union
 
@@ -19,6 +20,17 @@ JobOrId = Union[int, JobFields]
 """A job by its id, or as its handler has it."""
 
 
+@dataclass(frozen=True)
+class BatchFields:
+    """A batch, by its id."""
+
+    id: int
+
+
+BatchOrId = Union[int, BatchFields]
+"""A batch, or its id."""
+
+
 class CommonOptions(TypedDict, total=False):
     """The options of all jobs. Options that are missing or None have the values of the job type."""
 
@@ -32,7 +44,7 @@ class CommonOptions(TypedDict, total=False):
     expires_time: Optional[When]
     throttle_key: Optional[str]
     queue_ttl: Optional[Duration]
-    after_policy: Optional[Literal["succeeded", "finished", "any"]]
+    after_policy: Optional[Literal["succeeded", "finished", "any", "failed"]]
     on_failure: Optional[Literal["fail", "skip", "run"]]
 
 
@@ -44,6 +56,8 @@ class ManyOptions(CommonOptions, total=False):
     ]
     traceparent: Optional[str]
     after: Optional[Sequence[JobOrId]]
+    batch: Optional[BatchOrId]
+    after_batch: Optional[BatchOrId]
 
 
 class Options(ManyOptions, total=False):
@@ -78,6 +92,8 @@ CASTS = {
     "after": "bigint[]",
     "after_policy": "text",
     "on_failure": "text",
+    "batch": "bigint",
+    "after_batch": "bigint",
     "deadline": "timestamptz",
 }
 
@@ -92,8 +108,8 @@ def plain(data: Any) -> Any:
 
 
 def id_of(job: Any) -> Any:
-    """Returns the id of a job of a handler; anything else as it is."""
-    return job.id if isinstance(job, JobFields) else job
+    """Returns the id of a job of a handler, or of a batch; anything else as it is."""
+    return job.id if isinstance(job, (JobFields, BatchFields)) else job
 
 
 def argument(name: str, value: Any) -> tuple[str, Any]:
@@ -103,6 +119,8 @@ def argument(name: str, value: Any) -> tuple[str, Any]:
         return f"{name} => %s::{cast}", duration_text(value)
     if name == "after":
         value = [id_of(job) for job in value]
+    if name in ("batch", "after_batch"):
+        value = id_of(value)
     if isinstance(value, timedelta):
         return f"{name} => now() + %s::interval", value
     return f"{name} => %s::{cast}", value

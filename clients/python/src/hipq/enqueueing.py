@@ -44,8 +44,9 @@ def enqueue(
     data: a value that JSON can represent, or a pydantic model; None is an empty object.
     options: queue, job_key, scheduled_run_time, priority, timeout, throttle_factor, time_windows,
     max_retries, expires_time, on_duplicate, throttle_key, queue_ttl, worker, traceparent, after,
-    after_policy, on_failure, with the meanings of hipq.enqueue(). Times are datetimes, or
-    timedeltas from now. after: a list of ids, or of the jobs of handlers.
+    after_policy, on_failure, batch, after_batch, with the meanings of hipq.enqueue(). Times are
+    datetimes, or timedeltas from now. after: a list of ids, or of the jobs of handlers. batch,
+    after_batch: a Batch or an id.
     Returns the id of the job. Raises psycopg's errors, and TypeError for an unknown option.
     """
     return int(ask(conn, enqueue_call(job_type, data, options))[0])

@@ -48,9 +48,9 @@ class GraphBase:
     ) -> str:
         """Adds a job, and returns its name, for `after` of others.
 
-        options: those of hipq.enqueue() but on_duplicate, worker and traceparent. after: a list of
-        names in the graph, of ids, and of the jobs of handlers. Raises TypeError for an unknown
-        option.
+        options: those of hipq.enqueue() but on_duplicate, worker, traceparent, batch and
+        after_batch. after: a list of names in the graph, of ids, and of the jobs of handlers.
+        Raises TypeError for an unknown option.
         """
         demand_known("job", options, GraphJobOptions.__annotations__)
         job: dict[str, Any] = {"name": name, "job_type": job_type}

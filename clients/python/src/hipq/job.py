@@ -12,6 +12,8 @@ from psycopg.types.json import Jsonb
 
 from . import statements
 from .answers import Answers, Rows
+from .batches import current_batch_call
+from .batching import Batch
 from .calls import Call, plain
 from .durations import Duration, duration_text
 from .enqueueing import ask
@@ -53,6 +55,14 @@ class Job(JobFields):
         """Gives the attempt at least this much time. Returns the deadline; raises AttemptOver."""
         self.deadline = self._say(statements.EXTEND, duration_text(more))[0][0]
         return self.deadline
+
+    def batch(self) -> Optional[Batch]:
+        """Returns the batch that the job belongs to, or comes after, as a callback does.
+
+        None: there is none. Asks the server; the worker's role needs the right `read`.
+        """
+        ((batch_id,),) = self._answers.ask(*current_batch_call(self))
+        return None if batch_id is None else Batch(batch_id)
 
     def release(self, delay: Duration = 0) -> NoReturn:
         """Ends the handler and gives the job back, to run again after `delay`: raises Release."""

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple, NoReturn, Optional, Union
 import psycopg
 from psycopg.rows import tuple_row
 
+from .aio.batching import Batch as AsyncBatch
 from .aio.worker import Worker as AsyncWorker
+from .batching import current_batch
 from .durations import Duration, duration_text
 from .error_texts import error_text
 from .errors import Permanent, Release, RetryAfter
@@ -55,6 +57,7 @@ class TestJob(JobFields):
     completed: Optional[tuple[Any]] = None
     cancelled: bool = False
     retry: Union[timedelta, Exception, None] = None
+    conn: Optional[psycopg.Connection[Any]] = field(default=None, repr=False)
 
     def check(self) -> None:
         """Raises nothing."""
@@ -72,6 +75,10 @@ class TestJob(JobFields):
         """Adds to `extensions`, and returns the deadline, which does not change."""
         self.extensions.append(more)
         return self.deadline
+
+    def batch(self) -> Any:
+        """Returns the batch of the job, as the transaction of the test knows it."""
+        return None if self.conn is None else current_batch(self.conn, self)
 
     def release(self, delay: Duration = 0) -> NoReturn:
         """Raises Release."""
@@ -94,6 +101,11 @@ class AsyncTestJob(TestJob):
     async def extend(self, more: Duration) -> Any:
         """Adds to `extensions`, and returns the deadline, which does not change."""
         return super().extend(more)
+
+    async def batch(self) -> Any:
+        """Returns the batch of the job, as the transaction of the test knows it."""
+        batch = super().batch()
+        return None if batch is None else AsyncBatch(batch.id)
 
     async def complete(self, conn: Any, result: Any = None) -> None:
         """Keeps the result in `completed`."""
@@ -129,7 +141,7 @@ def enqueued(
     None: all job types; all queues that the role may read.
     """
     rows = _rows(conn, ENQUEUED, {"job_type": job_type, "queue": queue})
-    return [TestJob(*row) for row in rows]
+    return [TestJob(*row, conn=conn) for row in rows]
 
 
 def run_due(
@@ -190,7 +202,7 @@ def _run(worker: Handlers, job: TestJob) -> tuple[Ran, Optional[Exception]]:
     """Like run_job(), but also returns the exception."""
     try:
         if isinstance(worker, AsyncWorker):
-            job = AsyncTestJob(*job.row())
+            job = AsyncTestJob(*job.row(), conn=job.conn)
             result = asyncio.run(worker.handle_soon(job))
         else:
             result = worker.handle(job)

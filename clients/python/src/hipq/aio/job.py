@@ -12,11 +12,13 @@ from psycopg.types.json import Jsonb
 
 from .. import statements
 from ..answers import Rows
+from ..batches import current_batch_call
 from ..calls import Call, plain
 from ..durations import Duration, duration_text
 from ..errors import AttemptOver, Release, is_over
 from ..fields import JobFields
 from .answers import Answers
+from .batching import Batch
 from .enqueueing import ask
 
 
@@ -48,6 +50,14 @@ class Job(JobFields):
         """Gives the attempt at least this much time from now. Returns the deadline."""
         self.deadline = (await self._say(statements.EXTEND, duration_text(more)))[0][0]
         return self.deadline
+
+    async def batch(self) -> Optional[Batch]:
+        """Returns the batch that the job belongs to, or comes after, as a callback does.
+
+        None: there is none. Asks the server; the worker's role needs the right `read`.
+        """
+        ((batch_id,),) = await self._answers.ask(*current_batch_call(self))
+        return None if batch_id is None else Batch(batch_id)
 
     def release(self, delay: Duration = 0) -> NoReturn:
         """Ends the handler and gives the job back, to run again after `delay`: raises Release."""
