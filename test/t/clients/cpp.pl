@@ -45,13 +45,15 @@ my $worker = example('worker');
 cmp_ok(scalar(split /\n/, $worker =~ s/^(?:#.*|using.*|\s*)\n//mgr), '<=', 10,
 	'a worker in the manual has at most ten lines');
 compile('worker', $worker);
-compile('enqueue', example('enqueue') . example('after') . example('graph') . <<'END');
+compile('enqueue', example('enqueue') . example('after') . example('graph') . example('batch')
+	. <<'END');
 int main()
 {
 	const Connection connection;
 	sign_up(connection, "ann@example.com");
 	scan_and_index(connection, {{"path", "a.pdf"}});
 	scan_then_index(connection, {{"path", "a.pdf"}});
+	import_rows(connection, {{{"row", 1}}, {{"row", 2}}});
 }
 END
 # The programs that send spans need libcurl.
@@ -86,8 +88,8 @@ $hipq->create_queue('app.mail');
 $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', type, handler_kind => 'notify', max_retries => 1,
 		retry_base => '0 s')
-	FROM unnest('{scan, index, welcome, typed, wrapped, failing, permanent, release, later,
-		slow, told, many, typed_many, all, one_over, span}'::text[])
+	FROM unnest('{scan, index, welcome, row, imported, typed, wrapped, failing, permanent, release,
+		later, slow, told, many, typed_many, all, one_over, span}'::text[])
 		AS type;
 	CREATE TABLE signup (address text); GRANT INSERT ON signup TO app});
 
@@ -125,6 +127,10 @@ is($hipq->sql(q{SELECT job.waits_for, graph.name FROM hipq.jobs_detail AS job
 		LEFT JOIN hipq.graph_jobs AS graph ON graph.job_id = job.id WHERE job.job_type = 'index'
 		ORDER BY job.id}), "jobs|\njobs|index",
 	'a job that comes after another one waits for it, in a graph, too');
+is($hipq->sql(q{SELECT concat_ws(' ', batch.state, batch.jobs, job.waits_for)
+		FROM hipq.jobs_detail AS job JOIN hipq.dependency AS after ON after.job_id = job.id
+		JOIN hipq.batches AS batch ON batch.batch_id = after.before_id
+		WHERE job.job_type = 'imported'}), 'running 2 jobs', 'a callback waits for its batch');
 is($hipq->sql(q{SELECT job_data->>'to' || ' ' || job_key || ' ' || (SELECT address FROM signup)
 		FROM hipq.jobs_detail WHERE job_type = 'welcome'}),
 	'ann@example.com ann@example.com ann@example.com',
@@ -140,6 +146,7 @@ command_like([ @as_app, "$there/enqueueing" ], qr/^all holds$/m,
 $hipq->sql(q{SELECT hipq.cancel_jobs('app.mail')});
 command_like([ @as_app, "$there/testing" ], qr/^all holds$/m,
 	"the functions for users' tests work");
+command_like([ @as_app, "$there/batches" ], qr/^all holds$/m, 'batches of jobs work');
 
 # ---- a worker with handlers of every kind
 my $kinds = start('kinds');

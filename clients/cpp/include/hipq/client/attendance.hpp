@@ -127,6 +127,13 @@ public:
                                                        "$3::text::hipq.duration) AS extended",
             {more}, std::move(then));
     }
+    // The reply has batch_id.
+    void current_batch(Attempt attempt, Done then)
+    {
+        told_.send(
+            {"SELECT hipq.current_batch($1::bigint) AS batch_id", {std::to_string(attempt.id)}},
+            Lost::is_sent_again, std::move(then));
+    }
 
     std::optional<std::int64_t> id() const { return id_; }
     bool is_connected() const { return claims_.is_ready() && told_.is_ready(); }

@@ -2,18 +2,15 @@
 #pragma once
 
 #include "hipq/client/arrays.hpp"
-#include "hipq/client/connection.hpp"
-
-#include <nlohmann/json.hpp>
+#include "hipq/client/batch.hpp"
 
 namespace hipq::client {
-
-using Json = nlohmann::json;
 
 // A job by its id, or by an object that has it: a Job in its handler, a Unique, an Enqueued.
 class JobOrId {
 public:
     JobOrId(std::int64_t id) : id_(id) {}
+    JobOrId(const Batch &) = delete;
     template <typename Object>
     requires requires(const Object &job) { std::int64_t{job.id()}; }
     JobOrId(const Object &job) : id_(job.id()) {}
@@ -62,9 +59,11 @@ struct EnqueueOptions {
     Value traceparent = {};  // the job's trace, in the format of W3C Trace Context
     JobList after = {};      // the jobs that it comes after: it waits for their ends
     // When it starts: when all of them have succeeded (succeeded, the default), when all have ended
-    // (finished), or when one has succeeded (any).
+    // (finished), when one has succeeded (any), or when one has failed (failed).
     Value after_policy = {};
-    Value on_failure = {};  // when that cannot be met: fail (the default), skip or run
+    Value on_failure = {};            // when that cannot be met: fail (the default), skip or run
+    std::optional<Batch> batch = {};  // the batch that it belongs to
+    std::optional<Batch> after_batch = {};  // the batch that it comes after, with all its jobs
 };
 
 struct Unique {
@@ -84,6 +83,11 @@ template <typename Number>
 Value text_of(const std::optional<Number> &number)
 {
     return number ? Value(Json(*number).dump()) : std::nullopt;
+}
+
+inline Value text_of(const std::optional<Batch> &batch)
+{
+    return batch ? Value(std::to_string(batch->id())) : std::nullopt;
 }
 
 // Hands the options that jobs of graphs have, too, to `target`: their names, types and values.
@@ -110,7 +114,9 @@ inline Call &with_options(Call &call, const EnqueueOptions &options)
         .with("on_duplicate", "text", options.on_duplicate)
         .with("worker", "text", options.worker)
         .with("traceparent", "text", options.traceparent)
-        .with("after", "bigint[]", options.after.array());
+        .with("after", "bigint[]", options.after.array())
+        .with("batch", "bigint", text_of(options.batch))
+        .with("after_batch", "bigint", text_of(options.after_batch));
 }
 
 inline Call enqueue_call(const char *function, const std::string &type, const Json &data,
@@ -218,6 +224,15 @@ inline Json result_of(PGconn *connection, const JobOrId &job)
 inline Json result_of(PGconn *connection, const std::string &name, const JobOrId &job)
 {
     return detail::json_of(detail::ask_of(connection, "result_of", job, name));
+}
+
+// Returns the batch that a job belongs to, or comes after, as a callback does; nothing: there is
+// none. Requires the right `read`.
+inline std::optional<Batch> current_batch(PGconn *connection, const JobOrId &job)
+{
+    Call call("current_batch");
+    call.with("job", "bigint", std::to_string(job.id()));
+    return detail::batch_of(run(connection, call.select(" AS batch_id")));
 }
 
 // Cancels a waiting or running job; false: the job ends in another way.

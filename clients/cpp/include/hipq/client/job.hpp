@@ -2,15 +2,12 @@
 #pragma once
 
 #include "hipq/client/attendance.hpp"
-
-#include <nlohmann/json.hpp>
+#include "hipq/client/batch.hpp"
 
 #include <future>
 #include <stop_token>
 
 namespace hipq::client {
-
-using Json = nlohmann::json;
 
 // Handlers run in their own threads; messages of a job go through the worker's loop, and wait for
 // the server.
@@ -65,6 +62,15 @@ public:
                    attendance.extend(name, more, std::move(then));
                })
             .text(0, "deadline_text");
+    }
+
+    // Returns the batch that the job belongs to, or comes after, as a callback does; nothing: there
+    // is none. The worker's role requires the right `read`. Throws AttemptOver.
+    std::optional<Batch> batch()
+    {
+        return detail::batch_of(ask([name = name()](Attendance &attendance, Done then) {
+            attendance.current_batch(name, std::move(then));
+        }));
     }
 
     Attempt name() const { return {claimed_.id, claimed_.attempt}; }
