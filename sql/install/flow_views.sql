@@ -10,6 +10,10 @@ SELECT batch.batch_id,
        counts.jobs - counts.unfinished - counts.failed - counts.skipped AS succeeded,
        counts.failed,
        counts.skipped,
+       (SELECT min(later.job_id)
+        FROM hipq.dependency AS later
+        WHERE later.before_id = batch.batch_id
+       ) AS callback_id,
        batch.created_time,
        batch.closed_time,
        batch.expires_time
@@ -30,6 +34,9 @@ COMMENT ON COLUMN hipq.batches_detail.unfinished IS 'jobs that have not ended';
 COMMENT ON COLUMN hipq.batches_detail.succeeded IS 'jobs that succeeded';
 COMMENT ON COLUMN hipq.batches_detail.failed IS 'jobs that failed, were cancelled or expired';
 COMMENT ON COLUMN hipq.batches_detail.skipped IS 'jobs that were skipped';
+COMMENT ON COLUMN hipq.batches_detail.callback_id
+    IS 'id of the first job that comes after it, which is its callback if it has one; NULL = none '
+    'is kept';
 COMMENT ON COLUMN hipq.batches_detail.created_time IS 'when it was made';
 COMMENT ON COLUMN hipq.batches_detail.closed_time IS 'when it was closed; NULL = nobody has';
 COMMENT ON COLUMN hipq.batches_detail.expires_time IS 'from then on it counts as closed';

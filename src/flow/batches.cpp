@@ -37,15 +37,25 @@ std::optional<std::int64_t> batch_of(const Queue &queue, std::int64_t id)
     return before.empty() ? std::nullopt : std::optional(before.front());
 }
 
+// The batch of a job is no secret to those who run it.
+job::FoundJob find_job_to_run(const Catalogue &catalogue, std::int64_t id)
+{
+    const auto found = job::find_job(catalogue, id, std::nullopt);
+    const auto may = [&](catalog::Privilege privilege) {
+        return catalog::may(catalog::caller(), *found->queue, privilege);
+    };
+    if (!found.has_value() ||
+        (!may(catalog::Privilege::work) && !may(catalog::Privilege::read)))
+        job::raise_unknown_job(id);
+    return *found;
+}
+
 // A handler knows the batch of its job, whatever its role may read.
 std::optional<std::int64_t> current_batch(const std::optional<std::int64_t> &given)
 {
     const auto catalogue = catalog::catalogue();
-    if (given.has_value()) {
-        const job::FoundJob found =
-            job::require_job(*catalogue, *given, std::nullopt, catalog::Privilege::read);
-        return batch_of(*found.queue, *given);
-    }
+    if (given.has_value())
+        return batch_of(*find_job_to_run(*catalogue, *given).queue, *given);
     const job::CurrentJob &job = job::require_current_job(
         {"Give job => the id of a job.",
          "a handler that takes several jobs cannot ask for the batch of its job",
