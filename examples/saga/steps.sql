@@ -1,26 +1,30 @@
--- The steps of the saga and what undoes them: six handlers. Each is one transaction with the end of its job and with the next job.
+-- The jobs of the saga: six handlers. Each is one transaction with the end of its job.
 --
 -- A CHECK that fails (no seat, no credit) is final; what may pass (a hotel that cannot be reached) is retried.
 
 SET ROLE travel;
 
-CREATE FUNCTION travel.trip_of(data jsonb) RETURNS travel.trip LANGUAGE sql
-    AS $$ SELECT trip FROM travel.trip WHERE id = (data->>'trip')::bigint $$;
+CREATE FUNCTION travel.trip_of(job hipq.job) RETURNS travel.trip LANGUAGE sql
+    AS $$ SELECT trip FROM travel.trip WHERE id = (job.job_data->>'trip')::bigint $$;
 
-CREATE FUNCTION travel.reserve_flight(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    trip travel.trip := travel.trip_of(data);
-BEGIN
-    UPDATE travel.flight SET seats = seats - 1 WHERE name = trip.flight;
-    PERFORM travel.go_on('reserve flight', trip.id);
-END $$;
+CREATE FUNCTION travel.note(job hipq.job) RETURNS void LANGUAGE sql
+    AS $$ INSERT INTO travel.journal (trip_id, job_type) VALUES ((job.job_data->>'trip')::bigint, job.job_type) $$;
 
-CREATE FUNCTION travel.cancel_flight(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    trip travel.trip := travel.trip_of(data);
+-- Whether a step has to be undone: it was done, and the trip is not booked.
+CREATE FUNCTION travel.is_to_undo(step text) RETURNS boolean LANGUAGE sql
+    AS $$ SELECT hipq.outcome_of(step) = 'succeeded' AND hipq.outcome_of('charge card') <> 'succeeded' $$;
+
+CREATE FUNCTION travel.reserve_flight(job hipq.job) RETURNS void LANGUAGE sql AS $$
+    UPDATE travel.flight SET seats = seats - 1 WHERE name = (travel.trip_of(job)).flight;
+    SELECT travel.note(job)
+$$;
+
+CREATE FUNCTION travel.cancel_flight(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE travel.flight SET seats = seats + 1 WHERE name = trip.flight;
-    PERFORM travel.undone('cancel flight', trip.id);
+    IF travel.is_to_undo('reserve flight') THEN
+        UPDATE travel.flight SET seats = seats + 1 WHERE name = (travel.trip_of(job)).flight;
+        PERFORM travel.note(job);
+    END IF;
 END $$;
 
 CREATE FUNCTION travel.change_rooms(hotel_name text, change integer) RETURNS void LANGUAGE plpgsql AS $$
@@ -31,44 +35,46 @@ BEGIN
     UPDATE travel.hotel SET rooms = rooms + change WHERE name = hotel_name;
 END $$;
 
-CREATE FUNCTION travel.reserve_hotel(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    trip travel.trip := travel.trip_of(data);
+CREATE FUNCTION travel.reserve_hotel(job hipq.job) RETURNS void LANGUAGE sql AS $$
+    SELECT travel.change_rooms((travel.trip_of(job)).hotel, -1);
+    SELECT travel.note(job)
+$$;
+
+CREATE FUNCTION travel.cancel_hotel(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM travel.change_rooms(trip.hotel, -1);
-    PERFORM travel.go_on('reserve hotel', trip.id);
+    IF travel.is_to_undo('reserve hotel') THEN
+        PERFORM travel.change_rooms((travel.trip_of(job)).hotel, 1);
+        PERFORM travel.note(job);
+    END IF;
 END $$;
 
-CREATE FUNCTION travel.cancel_hotel(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+-- The last step, with which the trip is booked. So no job has to refund the card.
+CREATE FUNCTION travel.charge_card(job hipq.job) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    trip travel.trip := travel.trip_of(data);
+    own travel.trip := travel.trip_of(job);
 BEGIN
-    PERFORM travel.change_rooms(trip.hotel, 1);
-    PERFORM travel.undone('cancel hotel', trip.id);
+    UPDATE travel.card SET credit = credit - own.price WHERE customer = own.customer;
+    UPDATE travel.trip SET state = 'booked' WHERE id = own.id;
+    PERFORM travel.note(job);
 END $$;
 
-CREATE FUNCTION travel.charge_card(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    trip travel.trip := travel.trip_of(data);
-BEGIN
-    UPDATE travel.card SET credit = credit - trip.price WHERE customer = trip.customer;
-    PERFORM travel.go_on('charge card', trip.id);
-END $$;
-
-CREATE FUNCTION travel.refund_card(data jsonb) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    trip travel.trip := travel.trip_of(data);
-BEGIN
-    UPDATE travel.card SET credit = credit + trip.price WHERE customer = trip.customer;
-    PERFORM travel.undone('refund card', trip.id);
-END $$;
+-- A trip that is not booked is given up, because of the step that failed.
+CREATE FUNCTION travel.close_trip(job hipq.job) RETURNS void LANGUAGE sql AS $$
+    UPDATE travel.trip
+    SET state = 'given up',
+        problem = (
+            SELECT step.error FROM hipq.graph_jobs AS own JOIN hipq.graph_jobs_detail AS step USING (graph_id)
+            WHERE own.job_id = job.id AND step.outcome IN ('failed', 'cancelled')
+        )
+    WHERE id = (job.job_data->>'trip')::bigint AND state = 'booking'
+$$;
 
 -- Steps are tried a few times, then the trip is given up. Jobs that undo steps must succeed, so
 -- they are tried for days. These delays are for the example; in production use retry_base '10 s',
 -- retry_max '1 hour'.
 SELECT hipq.register_job_type('travel.booking', job_type, handler => 'travel.' || replace(job_type, ' ', '_'),
                               max_retries => 3, retry_base => '200 ms')
-FROM (SELECT do_type FROM travel.plan) AS plan (job_type);
+FROM unnest('{reserve flight, reserve hotel, charge card}'::text[]) AS job_type;
 SELECT hipq.register_job_type('travel.booking', job_type, handler => 'travel.' || replace(job_type, ' ', '_'),
                               max_retries => 1000, retry_base => '200 ms', retry_max => '1 s')
-FROM (SELECT undo_type FROM travel.plan) AS plan (job_type);
+FROM unnest('{cancel hotel, cancel flight, close trip}'::text[]) AS job_type;

@@ -49,8 +49,8 @@ cmp_ok($hipq->sql(q{SELECT count(*) FROM hipq.attempts_detail
 	'>=', 2, 'the hotel that does not answer is retried');
 is($hipq->sql(q{SELECT string_agg(job_key || ' ' || job_type || ' ' || state, ', ' ORDER BY job_id)
 		FROM hipq.dead_letters}),
-	'trip 2 reserve hotel handled, trip 3 charge card handled, trip 4 charge card handled',
-		'each failed step was handled');
+	'trip 2 reserve hotel waiting, trip 3 charge card waiting, trip 4 charge card waiting',
+		'a failed trip leaves one dead letter');
 books_balance('after the story');
 
 # ---- the executor of a step is terminated
@@ -70,7 +70,8 @@ books_balance('after the story');
 	$bank->query_safe('COMMIT');
 	$bank->quit;
 }
-ok($hipq->wait_until(q{SELECT state <> 'booking' FROM travel.trip WHERE id = 5}),
+ok($hipq->wait_until(q{SELECT count(*) = 0 FROM hipq.jobs_detail WHERE job_key = 'trip 5'
+		AND state <> 'final'}),
 	'the trip of the terminated executor ends');
 is(trip(5), 'booked', 'the trip of the terminated executor is booked');
 is(way_of(5), way_of(1), 'the trip of the terminated executor has three steps, each once');
@@ -85,13 +86,30 @@ is($hipq->sql_as('travel', q{SELECT travel.book('bob', 'LX 38', 'Astoria', 300)}
 ok($hipq->wait_until(q{SELECT count(*) FROM hipq.dead_letters WHERE job_key = 'trip 6'
 		AND job_type = 'cancel flight'}, 1),
 	'the flight of a trip without credit cannot be cancelled');
-is(trip(6), 'giving up card_has_credit', 'a trip whose flight cannot be cancelled is not given up');
+is(trip(6), 'booking', 'a trip whose flight cannot be cancelled is not given up');
 $hipq->sql(q{ALTER TABLE travel.flight DROP CONSTRAINT flight_takes_nothing_back;
-	SELECT hipq.redrive(job_id) FROM hipq.dead_letters WHERE job_key = 'trip 6'
+	SELECT hipq.redrive(job_id, with_dependents => true) FROM hipq.dead_letters
+		WHERE job_key = 'trip 6'
 		AND job_type = 'cancel flight'});
 ok($hipq->wait_until(q{SELECT state FROM travel.trip WHERE id = 6}, 'given up'),
 	'a trip is given up after a redrive');
 is(way_of(6), way_of(3), 'each step of a redriven trip is undone once');
 books_balance('after the redrive');
+
+# ---- a step is cancelled from outside
+{
+	my $flights = $hipq->session;
+	$flights->query_safe('BEGIN; LOCK travel.flight');
+	is($hipq->sql_as('travel', q{SELECT travel.book('eve', 'LX 38', 'Astoria', 300)}), 7,
+		'a trip that will be cancelled starts');
+	$hipq->sql(q{SELECT hipq.cancel(id) FROM hipq.jobs_detail WHERE job_key = 'trip 7'
+		AND job_type = 'reserve hotel'});
+	$flights->query_safe('COMMIT');
+	$flights->quit;
+}
+ok($hipq->wait_until(q{SELECT state FROM travel.trip WHERE id = 7}, 'given up'),
+	'a trip is given up when a step is cancelled');
+is(way_of(7), way_of(2), 'the step before the cancelled one is undone');
+books_balance('after the cancelling');
 $example->has_ended;
 done_testing();
