@@ -33,6 +33,11 @@ INSERT INTO hipq.graph_job (graph_id, name, job_id, queue_id)
 VALUES (:waiting, 'secret', :waiting, :queue), (:waiting, 'final', :final, :queue);
 INSERT INTO hipq.dependency (queue_id, job_id, before_id, before_queue_id, after_policy, on_failure)
 VALUES (:queue, :waiting, :final, :queue, 'finished', 'run');
+INSERT INTO hipq.batch (batch_id, queue_id, name, created_time, expires_time)
+VALUES (:waiting + 2, :queue, 'secret', now(), now() + interval '1 day')
+RETURNING batch_id AS batch \gset
+INSERT INTO hipq.batch_join (batch_id, queue_id, jobs) VALUES (:batch, :queue, 1);
+INSERT INTO hipq.batch_failure (batch_id, outcome, job_id) VALUES (:batch, 'failed', :final);
 RESET session_replication_role;
 INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, job_type, job_key,
     reason, error)
@@ -116,6 +121,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_is_running', 'hipq._is_running({queue}, {waiting})', 'false'),
     ('_has_cron_entry', 'hipq._has_cron_entry({schedule})', 'false'),
     ('_is_cron_stopped', 'hipq._is_cron_stopped()', 'false'),
+    ('_batch_counts', 'hipq._batch_counts({batch})', 'nothing'),
     ('_graph_member', 'hipq._graph_member({queue}, {waiting})', 'nothing'),
     ('_newest_graphs', 'hipq._newest_graphs(NULL, 9)', '{}'),
     ('worker_queue_depth', 'hipq.worker_queue_depth({worker})', 'nothing'),
@@ -149,6 +155,13 @@ INSERT INTO asked (function, call, answer) VALUES
     ('erase', 'hipq.erase({final})', 'false'),
     ('cancel', 'hipq.cancel({waiting})', '42704'),
     ('cancel_graph', 'hipq.cancel_graph({waiting})', '42704'),
+    ('current_batch', 'hipq.current_batch({waiting})', '42704'),
+    ('current_batch', 'hipq.current_batch()', '55000'),
+    -- with the id of a batch
+    ('batch_progress', 'hipq.batch_progress({batch})', 'nothing'),
+    ('close_batch', 'hipq.close_batch({batch})', '42704'),
+    ('cancel_batch', 'hipq.cancel_batch({batch})', '42704'),
+    -- with the id of a job
     ('outcome_of(bigint)', 'hipq.outcome_of({final})', '42704'),
     ('outcome_of(text,bigint)', 'hipq.outcome_of(''final'', {waiting})', '42704'),
     ('outcome_of(text,bigint)', 'hipq.outcome_of(''{final}'')', '42704'),
@@ -194,6 +207,9 @@ INSERT INTO asked (function, call, answer) VALUES
     ('enqueue_many', 'hipq.enqueue_many(''secret'', ''{1}'', queue => ''{name}'')', '42704'),
     ('enqueue_graph',
      'hipq.enqueue_graph(''[{"name": "a", "job_type": "secret"}]'', ''{name}'')', '42704'),
+    ('create_batch', 'hipq.create_batch(queue => ''{name}'')', '42704'),
+    ('create_batch',
+     'hipq.create_batch(callback_type => ''secret'', queue => ''{name}'')', '42704'),
     ('schedule',
      'hipq.schedule(''secret'', ''* * * * *'', ''secret'', queue => ''{name}'')', '42704'),
     ('enqueued', 'hipq.enqueued(queue => ''{name}'')', '42704'),
@@ -244,7 +260,7 @@ INSERT INTO asked (function, call, answer) VALUES
 
 UPDATE asked SET function = replace(function, '{enqueue options}',
     ',text,text,timestamptz,int,hipq.duration,float8,text,int,timestamptz,text,text,hipq.duration,'
-    'text,text,text,bigint[],text,text');
+    'text,text,text,bigint[],text,text,bigint,bigint');
 UPDATE asked SET function = CASE
     WHEN function LIKE '%(%' THEN to_regprocedure('hipq.' || function)::oid
     ELSE to_regproc('hipq.' || function)::oid
@@ -269,12 +285,14 @@ CREATE TEMP TABLE answered AS
 SELECT asked.function, asked.answer AS expected, pg_temp.filled(asked.call, names, things) AS source
 FROM asked
 CROSS JOIN (VALUES (
-    '{queue, waiting, final, schedule, worker, name, instance, schedule name}'::text[]
+    '{queue, waiting, final, batch, schedule, worker, name, instance, schedule name}'::text[]
 )) AS place (names)
 CROSS JOIN (VALUES (
-    ARRAY[:'queue', :'waiting', :'final', :'schedule', :'worker', 'there.secret', 'there', 'there']
+    ARRAY[:'queue', :'waiting', :'final', :'batch', :'schedule', :'worker', 'there.secret', 'there',
+          'there']
 ), (
-    ARRAY['98765', '98765', '98765', '98765', :'worker', 'nowhere.secret', 'nowhere', 'nowhere']
+    ARRAY['98765', '98765', '98765', '98765', '98765', :'worker', 'nowhere.secret', 'nowhere',
+          'nowhere']
 )) AS filling (things);
 
 -- Everything that is stored, and which role has which privilege on it.
@@ -292,6 +310,9 @@ SELECT md5(concat(
     (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.attempt_log AS t),
     (SELECT string_agg(t::text, '' ORDER BY job_id, before_id) FROM hipq.dependency AS t),
     (SELECT string_agg(t::text, '' ORDER BY job_id) FROM hipq.graph_job AS t),
+    (SELECT string_agg(t::text, '' ORDER BY batch_id) FROM hipq.batch AS t),
+    (SELECT string_agg(t::text, '' ORDER BY batch_id) FROM hipq.batch_join AS t),
+    (SELECT string_agg(t::text, '' ORDER BY batch_id) FROM hipq.batch_failure AS t),
     (SELECT string_agg(concat(relname, relacl), '' ORDER BY oid)
      FROM pg_class WHERE relnamespace = 'hipq'::regnamespace),
     (SELECT nspacl FROM pg_namespace WHERE nspname = 'hipq'))) AS digest;
@@ -320,7 +341,7 @@ SELECT set_eq($$SELECT view FROM seen WHERE answer <> '42501'$$, $$
         schedules_detail, workers_detail, healthy_workers_detail, executors_detail, lanes_detail,
         sizes_detail, statistics_detail, histograms, backlog, activity, activity_detail,
         shard_rejects, shard_rejects_detail, cluster_queues, cluster_queues_detail, graphs,
-        graphs_detail, graph_jobs, graph_jobs_detail}'::text[]) AS view
+        graphs_detail, graph_jobs, graph_jobs_detail, batches, batches_detail}'::text[]) AS view
 $$, 'it may look into these views, and into no table');
 SELECT set_eq($$SELECT view, answer FROM seen WHERE answer NOT IN ('42501', 'nothing')$$, $$
     VALUES ('hipq.worker_health',

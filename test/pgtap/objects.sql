@@ -24,6 +24,9 @@ $got$, $want$VALUES
     ('job_type', 'r'),
     ('queue', 'r'),
     ('schedule', 'r'),
+    ('batch', 'r'),
+    ('batch_failure', 'r'),
+    ('batch_join', 'r'),
     ('dependency', 'r'),
     ('graph_job', 'r'),
     ('made_by_handler', 'r'),
@@ -46,6 +49,8 @@ $got$, $want$VALUES
     ('attempts_detail', 'v'),
     ('attempt_logs', 'v'),
     ('attempt_logs_detail', 'v'),
+    ('batches', 'v'),
+    ('batches_detail', 'v'),
     ('dead_letters', 'v'),
     ('dead_letters_detail', 'v'),
     ('dead_letter_rates', 'v'),
@@ -220,6 +225,7 @@ $got$, $want$VALUES
     ('job', 'manual_reason', 'text', 'false', ''),
     ('job', 'traceparent', 'text', 'false', ''),
     ('job', 'waits_for', 'text', 'false', ''),
+    ('job', 'batch_id', 'bigint', 'false', ''),
     ('job', 'shard_key', 'text', 'true', '''NONE''::text'),
     ('job', 'job_data', 'jsonb', 'true', '''{}''::jsonb'),
     ('job', 'result', 'jsonb', 'true', '''null''::jsonb'),
@@ -319,6 +325,18 @@ $got$, $want$VALUES
     ('set_aside', 'set_aside_time', 'timestamp with time zone', 'true', ''),
     ('set_aside', 'sqlstate', 'text', 'true', ''),
     ('set_aside', 'error', 'text', 'true', ''),
+    ('batch', 'batch_id', 'bigint', 'true', ''),
+    ('batch', 'queue_id', 'integer', 'true', ''),
+    ('batch', 'name', 'text', 'false', ''),
+    ('batch', 'created_time', 'timestamp with time zone', 'true', ''),
+    ('batch', 'closed_time', 'timestamp with time zone', 'false', ''),
+    ('batch', 'expires_time', 'timestamp with time zone', 'true', ''),
+    ('batch_failure', 'batch_id', 'bigint', 'true', ''),
+    ('batch_failure', 'outcome', 'text', 'true', ''),
+    ('batch_failure', 'job_id', 'bigint', 'true', ''),
+    ('batch_join', 'batch_id', 'bigint', 'true', ''),
+    ('batch_join', 'queue_id', 'integer', 'true', ''),
+    ('batch_join', 'jobs', 'bigint', 'true', ''),
     ('dependency', 'queue_id', 'integer', 'true', ''),
     ('dependency', 'job_id', 'bigint', 'true', ''),
     ('dependency', 'before_id', 'bigint', 'true', ''),
@@ -478,7 +496,7 @@ SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute
     'accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, '
     'max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, '
     'time_windows, retry_reason, shard_key, job_data, result, manual_reason, traceparent, '
-    'waits_for',
+    'waits_for, batch_id',
     'order of the columns of hipq.job, the row type of handlers: new ones come last');
 
 -- It has the queue by name.
@@ -875,6 +893,7 @@ $got$, $want$VALUES
     ('jobs_detail', 'queue_ttl', 'integer'),
     ('jobs_detail', 'traceparent', 'text'),
     ('jobs_detail', 'waits_for', 'text'),
+    ('jobs_detail', 'batch_id', 'bigint'),
     ('pauses', 'instance', 'text'),
     ('pauses', 'queue', 'text'),
     ('pauses', 'job_type', 'text'),
@@ -953,6 +972,28 @@ $got$, $want$VALUES
     ('throttle_keys', 'throttle_limit_per_key', 'numeric'),
     ('throttle_keys', 'throttle_used', 'numeric'),
     ('throttle_keys', 'running_jobs', 'bigint'),
+    ('batches', 'batch_id', 'bigint'),
+    ('batches', 'name', 'text'),
+    ('batches', 'state', 'text'),
+    ('batches', 'jobs', 'bigint'),
+    ('batches', 'unfinished', 'bigint'),
+    ('batches', 'succeeded', 'bigint'),
+    ('batches', 'failed', 'bigint'),
+    ('batches', 'skipped', 'bigint'),
+    ('batches', 'created_time', 'timestamp with time zone'),
+    ('batches_detail', 'batch_id', 'bigint'),
+    ('batches_detail', 'name', 'text'),
+    ('batches_detail', 'queue', 'text'),
+    ('batches_detail', 'state', 'text'),
+    ('batches_detail', 'jobs', 'bigint'),
+    ('batches_detail', 'unfinished', 'bigint'),
+    ('batches_detail', 'succeeded', 'bigint'),
+    ('batches_detail', 'failed', 'bigint'),
+    ('batches_detail', 'skipped', 'bigint'),
+    ('batches_detail', 'created_time', 'timestamp with time zone'),
+    ('batches_detail', 'closed_time', 'timestamp with time zone'),
+    ('batches_detail', 'expires_time', 'timestamp with time zone'),
+    ('batches_detail', 'callback_id', 'bigint'),
     ('graph_jobs', 'graph_id', 'bigint'),
     ('graph_jobs', 'name', 'text'),
     ('graph_jobs', 'outcome', 'text'),
@@ -1273,9 +1314,11 @@ $got$, $want$VALUES
         'CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 63)))'),
     ('schedule', 'schedule_name_is_unique_in_queue', 'UNIQUE (queue_id, name)'),
     ('schedule', 'schedule_pkey', 'PRIMARY KEY (schedule_id)'),
+    ('batch', 'batch_pkey', 'PRIMARY KEY (batch_id)'),
+    ('batch_failure', 'batch_failure_pkey', 'PRIMARY KEY (batch_id, outcome, job_id)'),
     ('dependency', 'dependency_after_policy_is_known',
         'CHECK ((after_policy = ANY (ARRAY[''succeeded''::text, ''finished''::text, '
-        '''any''::text])))'),
+        '''any''::text, ''failed''::text])))'),
     ('dependency', 'dependency_on_failure_is_known',
         'CHECK ((on_failure = ANY (ARRAY[''fail''::text, ''skip''::text, ''run''::text])))'),
     ('dependency', 'dependency_pkey', 'PRIMARY KEY (queue_id, job_id, before_id)'),
@@ -1344,6 +1387,12 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX schedule_name_is_unique_in_queue ON hipq.schedule '
         'USING btree (queue_id, name)'),
     ('CREATE UNIQUE INDEX schedule_pkey ON hipq.schedule USING btree (schedule_id)'),
+    ('CREATE INDEX batch_closed ON hipq.batch '
+        'USING btree (queue_id, LEAST(closed_time, expires_time))'),
+    ('CREATE UNIQUE INDEX batch_failure_pkey ON hipq.batch_failure '
+        'USING btree (batch_id, outcome, job_id)'),
+    ('CREATE INDEX batch_join_batch ON hipq.batch_join USING btree (batch_id, queue_id)'),
+    ('CREATE UNIQUE INDEX batch_pkey ON hipq.batch USING btree (batch_id)'),
     ('CREATE INDEX dependency_before ON hipq.dependency '
         'USING btree (before_id, queue_id, job_id)'),
     ('CREATE UNIQUE INDEX dependency_pkey ON hipq.dependency '
@@ -1599,6 +1648,18 @@ $got$, $want$VALUES
         'OUT hint text, OUT statement text)', 'SETOF record', 'v'),
     ('cancel(id bigint, reason text DEFAULT NULL::text, queue text DEFAULT NULL::text)', 'boolean',
         'v'),
+    ('cancel_batch(batch bigint, reason text DEFAULT NULL::text)', 'bigint', 'v'),
+    ('create_batch(name text DEFAULT NULL::text, callback_type text DEFAULT NULL::text, '
+        'callback_data jsonb DEFAULT ''{}''::jsonb, call_when text DEFAULT ''finished''::text, '
+        'queue text DEFAULT NULL::text, '
+        'expires_after hipq.duration DEFAULT ''1 day''::hipq.duration, '
+        'closed boolean DEFAULT false)', 'bigint', 'v'),
+    ('close_batch(batch bigint)', 'boolean', 'v'),
+    ('current_batch(job bigint DEFAULT NULL::bigint)', 'bigint', 'v'),
+    ('batch_progress(batch bigint, OUT state text, OUT jobs bigint, OUT unfinished bigint, '
+        'OUT succeeded bigint, OUT failed bigint, OUT skipped bigint)', 'SETOF record', 's'),
+    ('_batch_counts(batch bigint, OUT state text, OUT jobs bigint, OUT unfinished bigint, '
+        'OUT failed bigint, OUT skipped bigint)', 'SETOF record', 's'),
     ('cancel_graph(id bigint, reason text DEFAULT NULL::text)', 'bigint', 'v'),
     ('enqueue_graph(graph jsonb, queue text DEFAULT NULL::text, '
         'deadline timestamp with time zone DEFAULT NULL::timestamp with time zone, OUT name text, '
@@ -1679,7 +1740,9 @@ $got$, $want$VALUES
         'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
         'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, '
         'after bigint[] DEFAULT NULL::bigint[], '
-        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text)', 'bigint', 'v'),
+        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text, '
+        'batch bigint DEFAULT NULL::bigint, after_batch bigint DEFAULT NULL::bigint)', 'bigint',
+        'v'),
     ('enqueue(job_type text, job_data text DEFAULT ''{}''::text, queue text DEFAULT NULL::text, '
         'job_key text DEFAULT NULL::text, '
         'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
@@ -1692,7 +1755,9 @@ $got$, $want$VALUES
         'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, worker text DEFAULT NULL::text, '
         'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, '
         'after bigint[] DEFAULT NULL::bigint[], '
-        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text)', 'bigint', 'v'),
+        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text, '
+        'batch bigint DEFAULT NULL::bigint, after_batch bigint DEFAULT NULL::bigint)', 'bigint',
+        'v'),
     ('enqueue_many(job_type text, job_data jsonb[], job_keys text[] DEFAULT NULL::text[], '
         'queue text DEFAULT NULL::text, '
         'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
@@ -1704,8 +1769,9 @@ $got$, $want$VALUES
         'on_duplicate text DEFAULT ''error''::text, throttle_key text DEFAULT NULL::text, '
         'queue_ttl hipq.duration DEFAULT NULL::hipq.duration, traceparent text DEFAULT NULL::text, '
         'after bigint[] DEFAULT NULL::bigint[], '
-        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text)', 'bigint[]',
-        'v'),
+        'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text, '
+        'batch bigint DEFAULT NULL::bigint, after_batch bigint DEFAULT NULL::bigint)',
+        'bigint[]', 'v'),
     ('enqueue_unique(job_type text, job_data anyelement, queue text DEFAULT NULL::text, '
         'job_key text DEFAULT NULL::text, '
         'scheduled_run_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
@@ -1719,6 +1785,7 @@ $got$, $want$VALUES
         'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, '
         'after bigint[] DEFAULT NULL::bigint[], '
         'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text, '
+        'batch bigint DEFAULT NULL::bigint, after_batch bigint DEFAULT NULL::bigint, '
         'OUT id bigint, OUT action text)', 'record', 'v'),
     ('enqueue_unique(job_type text, job_data text DEFAULT ''{}''::text, '
         'queue text DEFAULT NULL::text, job_key text DEFAULT NULL::text, '
@@ -1733,6 +1800,7 @@ $got$, $want$VALUES
         'job_text text DEFAULT NULL::text, traceparent text DEFAULT NULL::text, '
         'after bigint[] DEFAULT NULL::bigint[], '
         'after_policy text DEFAULT NULL::text, on_failure text DEFAULT NULL::text, '
+        'batch bigint DEFAULT NULL::bigint, after_batch bigint DEFAULT NULL::bigint, '
         'OUT id bigint, OUT action text)', 'record', 'v'),
     ('erase(id bigint, queue text DEFAULT NULL::text)', 'boolean', 'v'),
     ('extend_job(id bigint, more hipq.duration, queue text DEFAULT NULL::text)',
@@ -1944,6 +2012,7 @@ SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq
 $got$, $want$VALUES
     ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'),
     ('hipq.queue_hold'), ('hipq.dead_letter'), ('hipq.dependency'), ('hipq.graph_job'),
+    ('hipq.batch'), ('hipq.batch_failure'), ('hipq.batch_join'),
     ('hipq.made_by_handler'), ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'),
     ('hipq.schedule_id_seq'),
     ('hipq.instance_id_seq'), ('hipq.queue_id_seq'), ('hipq.job_id_seq'),

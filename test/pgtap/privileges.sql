@@ -32,6 +32,8 @@ SELECT set_eq($$SELECT object, privilege_type FROM given WHERE grantee = 0
     ('view hipq.activity_detail', 'SELECT'),
     ('view hipq.attempts', 'SELECT'),
     ('view hipq.attempts_detail', 'SELECT'),
+    ('view hipq.batches', 'SELECT'),
+    ('view hipq.batches_detail', 'SELECT'),
     ('view hipq.dead_letter_rates', 'SELECT'),
     ('view hipq.dead_letter_reasons', 'SELECT'),
     ('view hipq.dead_letter_stats', 'SELECT'),

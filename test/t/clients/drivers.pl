@@ -28,6 +28,7 @@ $hipq->outcome($hipq->sql(qq{SELECT hipq.enqueue('$_', queue => 'app.drivers')})
 	foreach qw(pass fail);
 $hipq->outcome($hipq->sql(q{SELECT id FROM hipq.enqueue_graph(
 	'[{"name": "one", "job_type": "pass"}]', queue => 'app.drivers')}));
+$hipq->sql(q{SELECT hipq.create_batch('one', queue => 'app.drivers')});
 my $worker =
 	$hipq->sql(q{SELECT hipq.register_worker('one', '{app.drivers, app.other}', '{external}')});
 $hipq->sql(q{SELECT hipq.enqueue('external', queue => 'app.drivers', job_key => 'held',
