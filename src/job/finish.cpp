@@ -5,7 +5,7 @@
 #include "job/finish.hpp"
 
 #include "catalog/queue_statements.hpp"
-#include "job/batches/batch_rows.hpp"
+#include "job/batches/note_failure.hpp"
 #include "job/claimed_job.hpp"
 #include "job/count_end.hpp"
 #include "job/dead_letter_rows.hpp"
@@ -231,24 +231,6 @@ void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs
 bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason)
 {
     return queue.dead_letter_enabled && !core::is_unwanted(reason);
-}
-
-// How a job has ended that did not succeed.
-std::string_view outcome_of(core::Reason reason)
-{
-    using core::Reason;
-    const bool is_outcome =
-        reason == Reason::skipped || reason == Reason::cancelled || reason == Reason::expired;
-    return is_outcome ? core::name(reason) : "failed";
-}
-
-// For those that wait for the end.
-void note_failure(const ClaimedJob &job, core::Reason reason)
-{
-    const auto batch = batch_of(job);
-    if (batch.has_value())
-        note_batch_failure(*batch, job.id, outcome_of(reason));
-    wakeup::note_end(job.id, batch, wakeup::End::failure);
 }
 
 // The result of a job that did not start because of another one.
