@@ -51,7 +51,7 @@ COMMENT ON COLUMN hipq.graph_job.job_id IS 'id of the job';
 COMMENT ON COLUMN hipq.graph_job.queue_id IS 'queue of the job';
 SELECT pg_extension_config_dump('hipq.graph_job', '');
 
--- The number of a batch is of the sequence of jobs, and stands for the batch in hipq.dependency, too.
+-- The id of a batch is of the sequence of jobs, and stands for the batch in hipq.dependency, too.
 CREATE TABLE hipq.batch (
     batch_id     bigint      NOT NULL CONSTRAINT batch_pkey PRIMARY KEY,
     queue_id     integer     NOT NULL,

@@ -301,8 +301,7 @@ std::optional<job::After> read_bonds(const pg::Arguments &arguments, int place_o
                                      const Catalogue &catalogue, const Queue &queue,
                                      OnDuplicate on_duplicate, JobOptions &options)
 {
-    const auto after =
-        demand_after(arguments, place_of_traceparent, catalogue, queue, on_duplicate);
+    auto after = demand_after(arguments, place_of_traceparent, catalogue, queue, on_duplicate);
     options.batch_id = batch_of(arguments, place_of_traceparent, on_duplicate);
     if (after.has_value())
         options.waits_for = core::WaitsFor::jobs;

@@ -44,8 +44,7 @@ job::FoundJob find_job_to_run(const Catalogue &catalogue, std::int64_t id)
     const auto may = [&](catalog::Privilege privilege) {
         return catalog::may(catalog::caller(), *found->queue, privilege);
     };
-    if (!found.has_value() ||
-        (!may(catalog::Privilege::work) && !may(catalog::Privilege::read)))
+    if (!found.has_value() || (!may(catalog::Privilege::work) && !may(catalog::Privilege::read)))
         job::raise_unknown_job(id);
     return *found;
 }

@@ -60,7 +60,7 @@ struct WaitState {
     std::optional<std::int64_t> cause;
     // An open batch closes by itself then.
     std::optional<pg::Time> look_again{};
-    // Another transaction adds jobs to a batch that is closed: nobody reports its end.
+    // Another transaction adds jobs to a batch that is closed. Its end is not reported.
     bool is_joined = false;
 };
 

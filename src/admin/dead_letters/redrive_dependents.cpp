@@ -82,8 +82,8 @@ void remake(const Queue &queue, const Ids &ids, std::int64_t cause, Map &map)
         map.add({row.integer(0), row.integer(1), queue.id});
 }
 
-// The new job takes the place of the old one in its batch, so that jobs after the batch wait for it.
-// Returns the batch.
+// The new job takes the place of the old one in its batch, so that jobs after the batch wait for
+// it. Returns the batch.
 std::optional<std::int64_t> take_place_in_batch(const Queue &queue, const Remade &cause)
 {
     return pg::as_hipq([&]() -> std::optional<std::int64_t> {

@@ -1,8 +1,8 @@
 // Counts the jobs that the current transaction puts into batches.
 //
 // A transaction that adds jobs holds a shared lock of the batch, and reads under it whether the
-// batch is closed. Whoever judges whether a batch is complete takes the lock exclusively for a
-// moment: then no transaction that has seen the batch open is under way.
+// batch is closed. The scheduler takes the lock exclusively for a moment before it judges whether a
+// batch is complete: then no transaction that has seen the batch open is under way.
 #include "job/batches/batch_joins.hpp"
 
 #include "catalog/queue_statements.hpp"

@@ -16,7 +16,7 @@ inline constexpr int queue_of_batches = 0;
 struct Batch {
     std::int64_t id;
     int queue_id;                         // whose rights and retention it has
-    std::optional<pg::Time> closed_time;  // nothing: nobody has closed it
+    std::optional<pg::Time> closed_time;  // nothing: it has not been closed
     pg::Time expires_time;                // counts as closed from then on
 
     bool is_open(pg::Time now) const { return !closed_time.has_value() && now < expires_time; }
@@ -66,7 +66,7 @@ struct BatchState {
 };
 
 // Reads that, as committed now; nothing: there is no such batch. A batch that is complete stays so:
-// nobody can add jobs to a batch that is closed and of which no job runs.
+// no transaction can add jobs to a batch that is closed and of which no job runs.
 std::optional<BatchState> state_of_batch(const catalog::Catalogue &catalogue, std::int64_t id);
 
 // Notes a job of a batch that has ended without success.
