@@ -109,7 +109,7 @@ void demand_array_of_objects(pg::RawValue graph)
         refuse("job \"" + row.text(1) + "\" of the graph has an unknown key \"" + row.text(0) +
                    "\"",
                "Use name, after, after_policy, on_failure, and the arguments of hipq.enqueue() but "
-               "on_duplicate, worker, job_text and traceparent.");
+               "on_duplicate, worker, job_text, traceparent, batch and after_batch.");
 }
 
 template <class Value>
