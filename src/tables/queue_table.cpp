@@ -165,9 +165,9 @@ void wait_for_detaching(int queue_id, std::string_view table)
 
 // The tables that have rows of queues, in the order in which forget_queue() deletes from them; jobs
 // and their attempts are in tables of their own.
-constexpr std::array tables_with_queues{"dead_letter", "dependency",      "graph_job", "batch",
-                                        "batch_join",  "made_by_handler", "aimed_job", "set_aside",
-                                        "pause",       "queue_hold",      "queue",     "job_type"};
+constexpr std::array tables_with_queues{"dead_letter", "dependency", "graph_job", "batch",
+                                        "made_by_handler", "aimed_job", "set_aside", "pause",
+                                        "queue_hold", "queue", "job_type"};
 
 // The tables that DETACH PARTITION locks.
 constinit pg::Statement select_tree(
@@ -274,9 +274,11 @@ void forget_queue(int queue_id, std::string_view table)
 {
     wait_for_detaching(queue_id, table);
     drop_queue_table(table);
-    pg::run_once("DELETE FROM hipq.batch_failure AS failure USING hipq.batch AS batch "
-                 "WHERE batch.queue_id = $1 AND failure.batch_id = batch.batch_id",
-                 queue_id);
+    for (const char *of_batch : {"batch_failure", "batch_join"})
+        pg::run_once("DELETE FROM hipq." + std::string(of_batch) +
+                         " AS gone USING hipq.batch AS batch "
+                         "WHERE batch.queue_id = $1 AND gone.batch_id = batch.batch_id",
+                     queue_id);
     for (const char *with_queues : tables_with_queues)
         pg::run_once("DELETE FROM hipq." + std::string(with_queues) + " WHERE queue_id = $1",
                      queue_id);

@@ -13,6 +13,7 @@
 #include "catalog/identity.hpp"
 #include "catalog/name_lock.hpp"
 #include "core/text/names.hpp"
+#include "job/batches/batch_rows.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
@@ -119,6 +120,7 @@ void drop_queue(const pg::Arguments &arguments)
     const bool has_scheduler = memory::is_loaded() && !catalog::is_held() && !queue.stands_still();
     std::vector<Oid> roles = holders_of_rights(queue);
     pg::as_hipq([&] {
+        job::fail_members(queue);
         if (has_scheduler)
             tables::mark_queue_dropped(queue.id, queue.table);
         else

@@ -220,6 +220,16 @@ void forget_batch_failure(std::int64_t batch_id, std::int64_t job_id)
     pg::as_hipq([&] { delete_failure.run(batch_id, job_id); });
 }
 
+void fail_members(const catalog::Queue &queue)
+{
+    static constexpr const char *insert_failures_sql = R"(
+        INSERT INTO hipq.batch_failure (batch_id, outcome, job_id)
+        SELECT job.batch_id, 'cancelled', job.id FROM {live} AS job WHERE job.batch_id IS NOT NULL
+        ON CONFLICT DO NOTHING)";
+    if (queue.has_waits)
+        pg::as_hipq([&] { catalog::statement_for(queue, insert_failures_sql).run(); });
+}
+
 void move_members(const catalog::Queue &to, const std::vector<std::int64_t> &job_ids)
 {
     if (to.has_waits)

@@ -322,6 +322,7 @@ is(waits($batch), 'jobs', 'a job in a paused queue keeps the batch waiting');
 $hipq->sql(q{SELECT hipq.drop_queue('app.third', force => true)});
 is($hipq->outcome(callback_of($batch)), 'succeeded',
 	'a batch ends without the jobs of a dropped queue');
+is(progress($batch), 'finished 1 0 0 1 0', 'they count as failed');
 
 # ---- after_batch, circles
 $batch = batch();
