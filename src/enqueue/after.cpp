@@ -173,14 +173,22 @@ std::optional<job::After> after_of(const pg::Arguments &arguments, int position,
     return after;
 }
 
+// All of them for `any`, or if they are few; else the last, which most likely ends last.
+void watch_jobs_before(const job::After &after)
+{
+    const bool are_all =
+        after.policy == core::AfterPolicy::any || after.jobs.size() <= core::few_jobs_before;
+    for (const job::JobBefore &before : after.jobs)
+        if (are_all || before.id == after.jobs.back().id)
+            wakeup::watch_job(before.id);
+}
+
 // Of jobs that were there before, one is reported after the commit, because all may have ended.
 void come_after(const catalog::Queue &queue, std::span<const std::int64_t> job_ids,
                 const job::After &after)
 {
     job::insert_dependencies(queue, job_ids, after);
-    if (after.policy == core::AfterPolicy::any)
-        for (const job::JobBefore &before : after.jobs)
-            wakeup::watch_job(before.id);
+    watch_jobs_before(after);
     wakeup::watch_older_job(after.jobs.back().id);
 }
 

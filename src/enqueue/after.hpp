@@ -37,6 +37,9 @@ struct AfterWords {
 job::After after_of(const AfterWords &words, const catalog::Catalogue &catalogue,
                     const std::vector<std::int64_t> &ids);
 
+// Makes the ends of jobs be reported that new ones come after.
+void watch_jobs_before(const job::After &after);
+
 // Makes new jobs of a queue, which are held, come after these.
 void come_after(const catalog::Queue &queue, std::span<const std::int64_t> job_ids,
                 const job::After &after);

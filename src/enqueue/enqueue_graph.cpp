@@ -210,11 +210,7 @@ void enqueue_nodes(Graph &graph, std::optional<pg::Time> deadline)
             node.after.jobs.push_back({graph.nodes[earlier].id, graph.nodes[earlier].queue->id});
         if (!node.options.waits_for.has_value())
             continue;
-        // All of them for `any`; the last is the one that most likely ends last.
-        for (const job::JobBefore &before : node.after.jobs)
-            if (node.after.policy == core::AfterPolicy::any ||
-                before.id == node.after.jobs.back().id)
-                wakeup::watch_job(before.id);
+        watch_jobs_before(node.after);
         if (is_late)
             wakeup::watch_older_job(node.after.jobs.back().id);
     }

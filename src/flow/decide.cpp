@@ -7,6 +7,7 @@
 
 #include "catalog/queue_statements.hpp"
 #include "core/job/unique_key.hpp"
+#include "flow/ends_before.hpp"
 #include "flow/release.hpp"
 #include "job/finish.hpp"
 #include "pg/internal_write.hpp"
@@ -39,6 +40,7 @@ struct Round {
     std::set<std::int64_t> added{};         // to the filter
     Decisions decisions{};
     std::vector<std::int64_t> to_release{};
+    std::vector<job::UnstartedEnd> to_end{};
     std::vector<std::int64_t> to_read_again{};
 
     void note(std::int64_t id, bool is_done)
@@ -70,14 +72,13 @@ struct Round {
     }
 };
 
-void decide_by_jobs(const Queue &queue, const WaitState &state, Round &round, pg::Time now)
+void decide_by_jobs(const WaitState &state, Round &round)
 {
     const AfterVerdict verdict = core::judge(state.policy, state.on_failure, state.before);
     if (verdict == AfterVerdict::run)
         round.to_release.push_back(state.job_id);
     else if (verdict != AfterVerdict::wait)
-        round.note(state.job_id,
-                   job::finish_waiting(queue, state.job_id, failure_of(state, verdict), now));
+        round.to_end.push_back({state.job_id, failure_of(state, verdict)});
     else
         round.wait(state);
 }
@@ -123,9 +124,31 @@ std::vector<Held> read_held(const Queue &queue, const std::vector<std::int64_t> 
     return held;
 }
 
+// States that need no SQL come first.
+std::vector<WaitState> read_states(const Catalogue &catalogue, const Queue &queue,
+                                   std::span<const std::int64_t> ids, const Reports &reports)
+{
+    std::vector<WaitState> states;
+    std::vector<std::int64_t> by_sql;
+    auto ends = ids.empty() ? std::nullopt : EndsBefore::open(catalogue);
+    for (const std::int64_t id : ids) {
+        auto state = ends.has_value() ? ends->state_of(queue, id, reports.ended, reports.known)
+                                      : std::nullopt;
+        if (state.has_value())
+            states.push_back(std::move(*state));
+        else
+            by_sql.push_back(id);
+    }
+    if (ends.has_value())
+        ends->close();
+    if (!by_sql.empty())
+        std::ranges::move(job::wait_states(catalogue, queue, by_sql), std::back_inserter(states));
+    return states;
+}
+
 Round decide_now(const Catalogue &catalogue, const Queue &queue,
-                 const std::vector<std::int64_t> &ids, const std::set<std::int64_t> &watched,
-                 pg::Time now)
+                 const std::vector<std::int64_t> &ids, const Reports &reports,
+                 const std::set<std::int64_t> &watched, pg::Time now)
 {
     Round round{watched};
     std::vector<std::int64_t> by_jobs;
@@ -134,8 +157,13 @@ Round decide_now(const Catalogue &catalogue, const Queue &queue,
             decide_by_key(queue, held, round, now);
         else
             by_jobs.push_back(held.id);
-    for (const WaitState &state : job::wait_states(catalogue, queue, by_jobs))
-        decide_by_jobs(queue, state, round, now);
+    for (const std::int64_t id : by_jobs)
+        (void)wakeup::count_looks(id, core::few_jobs_before);  // before the ends are read
+    for (const WaitState &state : read_states(catalogue, queue, by_jobs, reports))
+        decide_by_jobs(state, round);
+    const std::set<std::int64_t> ended = job::finish_waiting(queue, round.to_end, now);
+    for (const job::UnstartedEnd &end : round.to_end)
+        round.note(end.job_id, ended.contains(end.job_id));
     const std::vector<std::int64_t> locked = release(queue, round.to_release, now);
     round.decisions.any = round.decisions.any || locked.size() < round.to_release.size();
     round.decisions.locked.insert(round.decisions.locked.end(), locked.begin(), locked.end());
@@ -145,12 +173,12 @@ Round decide_now(const Catalogue &catalogue, const Queue &queue,
 }  // namespace
 
 Decisions decide(const Catalogue &catalogue, const Queue &queue, std::vector<std::int64_t> ids,
-                 std::set<std::int64_t> reported, pg::Time now)
+                 const Reports &reports, pg::Time now)
 {
-    std::set<std::int64_t> watched = std::move(reported);
+    std::set<std::int64_t> watched = reports.ended;
     Decisions all;
     while (!ids.empty()) {
-        Round round = decide_now(catalogue, queue, ids, watched, now);
+        Round round = decide_now(catalogue, queue, ids, reports, watched, now);
         all.any = all.any || round.decisions.any;
         all.locked.insert(all.locked.end(), round.decisions.locked.begin(),
                           round.decisions.locked.end());

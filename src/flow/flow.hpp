@@ -2,6 +2,7 @@
 #pragma once
 
 #include "catalog/cache.hpp"
+#include "flow/ends_before.hpp"
 #include "job/claimed_job.hpp"
 #include "job/dependency_rows.hpp"
 
@@ -20,15 +21,19 @@ void release_after(const catalog::Queue &queue, std::span<const job::ClaimedJob>
 // ---- decide ----
 
 // Decides about held jobs of one queue, as the tables are now: releases those that may start, ends
-// those that cannot start any more, and has the ends watched that the others wait for. `reported`
-// are jobs whose ends, or of which new waits, were reported. Needs a transaction in READ COMMITTED.
+// those that cannot start any more, and has the ends watched that the others wait for. Needs a
+// transaction in READ COMMITTED.
+struct Reports {
+    std::set<std::int64_t> ended;  // jobs whose ends, or of which new waits, were reported
+    EndedDownTo &known;            // from earlier decisions about all ends that were reported
+};
 struct Decisions {
     bool any = false;                               // jobs were released or ended
     std::vector<std::int64_t> locked{};             // jobs that another session has locked
     std::map<std::int64_t, pg::Time> look_again{};  // jobs after open batches, and their last times
 };
 Decisions decide(const catalog::Catalogue &catalogue, const catalog::Queue &queue,
-                 std::vector<std::int64_t> ids, std::set<std::int64_t> reported, pg::Time now);
+                 std::vector<std::int64_t> ids, const Reports &reports, pg::Time now);
 
 // ---- look at waits ----
 
@@ -45,6 +50,7 @@ struct Waits {
     // Ended jobs whose later jobs must be looked at; of the first, those up to `done` have been.
     std::deque<std::int64_t> ended{};
     job::LaterJob done{};
+    EndedDownTo ended_down_to{};
     // A walk over all held jobs of all queues: those still to walk over, and the place in the
     // first.
     std::optional<unsigned> walk{};   // databases::wait_calls() at its beginning; nothing: no walk

@@ -4,6 +4,7 @@
 // would take long, or could wait for another session, is left to the scheduler, which hears of the
 // end after the commit.
 #include "core/flow/waits.hpp"
+#include "flow/ends_before.hpp"
 #include "flow/flow.hpp"
 #include "flow/release.hpp"
 #include "pg/internal_write.hpp"
@@ -19,85 +20,118 @@ namespace {
 
 using catalog::Queue;
 
-constexpr std::int64_t most_later_jobs = 100;  // of the jobs that one transaction ends
-constexpr int most_jobs_before = 16;           // of a later job
+constexpr std::size_t most_later_jobs = 100;  // of the jobs that one transaction ends
+
+enum class Turn : unsigned char {
+    now,
+    later,    // other jobs before it are unfinished, and their ends are watched
+    unknown,  // the scheduler decides
+};
 
 // A job that comes after one that has just succeeded.
 struct Later {
     std::int64_t before_id;
-    int queue_id;
-    std::int64_t id;
-    bool is_last;   // none of the jobs before it but those that have just succeeded
-    bool has_many;  // more jobs before it than are looked at here
+    DependencyIndex::Later job;
+    std::uint32_t looks;  // at the job, before the ends of the jobs before it are read
+    Turn turn = Turn::unknown;
+    std::int64_t unfinished = 0;  // jobs before it
 };
 
-// $1 jobs that have succeeded, $2 limit, $3 most jobs before. The planner might read the whole
-// table for EXISTS, but not for a LIMIT.
-constinit pg::Statement select_later(R"(
-    SELECT dependency.before_id, dependency.queue_id, dependency.job_id,
-           dependency.after_policy = 'any' OR dependency.after_policy <> 'failed' AND (
-               SELECT true FROM hipq.dependency AS other
-               WHERE other.queue_id = dependency.queue_id AND other.job_id = dependency.job_id
-                 AND other.before_id <> ALL ($1)
-               LIMIT 1
-           ) IS NULL,
-           (SELECT count(*) FROM (
-               SELECT FROM hipq.dependency AS other
-               WHERE other.queue_id = dependency.queue_id AND other.job_id = dependency.job_id
-               LIMIT $3 + 1
-           ) AS counted) > $3
-    FROM hipq.dependency AS dependency
-    WHERE dependency.before_id = ANY ($1)
-    ORDER BY dependency.before_id
-    LIMIT $2 + 1)");
-
-std::vector<Later> read_later(const std::vector<std::int64_t> &ended)
+// Nothing: there are too many.
+std::optional<std::vector<Later>> find_later(DependencyIndex &dependencies,
+                                             const std::vector<std::int64_t> &ended)
 {
     std::vector<Later> later;
-    const pg::Rows rows =
-        pg::as_hipq([&] { return select_later.run(ended, most_later_jobs, most_jobs_before); });
-    for (const pg::Row row : rows)
-        later.push_back(
-            {row.integer(0), row.integer32(1), row.integer(2), row.boolean(3), row.boolean(4)});
+    for (const std::int64_t id : ended)
+        for (const auto &job : dependencies.jobs_after(id, most_later_jobs + 1 - later.size()))
+            later.push_back({id, job, wakeup::looks_at(job.job_id)});
+    return later.size() > most_later_jobs ? std::nullopt : std::optional(std::move(later));
+}
+
+void find_turn(Later &later, EndsBefore &ends, const Queue &queue)
+{
+    if (later.job.queue_id != queue.id)
+        return;
+    if (later.job.is_any) {
+        later.turn = Turn::now;
+        return;
+    }
+    const auto state = ends.state_of_few(queue, later.job.job_id);
+    if (!state.has_value())
+        return;
+    const auto verdict = core::judge(state->policy, state->on_failure, state->before);
+    later.unfinished = state->before.unfinished;
+    if (verdict == core::AfterVerdict::run)
+        later.turn = Turn::now;
+    else if (verdict == core::AfterVerdict::wait)
+        later.turn = Turn::later;
+}
+
+// Nothing: they cannot be read, or are too many.
+std::optional<std::vector<Later>> read_later(const Queue &queue,
+                                             const std::vector<std::int64_t> &ended)
+{
+    const auto catalogue = catalog::catalogue();
+    auto ends = EndsBefore::open(*catalogue);
+    if (!ends.has_value())
+        return std::nullopt;
+    auto later = find_later(ends->dependencies(), ended);
+    if (later.has_value() && !later->empty()) {
+        ends->dependencies().see_latest();
+        for (Later &each : *later)
+            find_turn(each, *ends, queue);
+    }
+    ends->close();
     return later;
 }
 
-// Those with other jobs before them, of which all have ended.
-void add_ready(const Queue &queue, const std::vector<std::int64_t> &to_look_at,
-               std::vector<std::int64_t> &ready)
+// Releases jobs whose turn is now, but leaves locked ones to the scheduler.
+void release_ready(const Queue &queue, std::span<Later> later, pg::Time now)
 {
-    if (to_look_at.empty())
-        return;
-    const auto catalogue = catalog::catalogue();
-    for (const job::WaitState &state : job::wait_states(*catalogue, queue, to_look_at))
-        if (core::judge(state.policy, state.on_failure, state.before) == core::AfterVerdict::run)
-            ready.push_back(state.job_id);
-}
-
-// Releases what can be released, and returns which of the jobs that have ended need no scheduler.
-std::set<std::int64_t> release_now(const Queue &queue, const std::vector<std::int64_t> &ended,
-                                   pg::Time now)
-{
-    const std::vector<Later> later = read_later(ended);
-    if (later.size() > most_later_jobs)
-        return {};
     std::vector<std::int64_t> ready;
-    std::vector<std::int64_t> to_look_at;
-    for (const Later &job : later)
-        if (job.queue_id == queue.id && job.is_last)
-            ready.push_back(job.id);
-        else if (job.queue_id == queue.id && !job.has_many)
-            to_look_at.push_back(job.id);
-    add_ready(queue, to_look_at, ready);
+    for (const Later &each : later)
+        if (each.turn == Turn::now)
+            ready.push_back(each.job.job_id);
     std::ranges::sort(ready);
     ready.erase(std::unique(ready.begin(), ready.end()), ready.end());
     const std::vector<std::int64_t> locked = release(queue, ready, now);
-    std::set<std::int64_t> settled(ended.begin(), ended.end());
-    for (const Later &job : later)
-        if (job.queue_id != queue.id || !std::ranges::binary_search(ready, job.id) ||
-            std::ranges::find(locked, job.id) != locked.end())
-            settled.erase(job.before_id);
+    for (Later &each : later)
+        if (std::ranges::find(locked, each.job.job_id) != locked.end())
+            each.turn = Turn::unknown;
+}
+
+// Jobs that have ended and need no scheduler, and the looks at the jobs after each that go on
+// waiting.
+using Settled = std::map<std::int64_t, std::vector<wakeup::HeldLook>>;
+
+// A look is counted once, with the number of the jobs before that have ended.
+Settled settled_of(const std::vector<std::int64_t> &ended, std::span<const Later> later)
+{
+    Settled settled;
+    for (const std::int64_t id : ended)
+        settled[id] = {};
+    for (const Later &each : later)
+        if (each.turn == Turn::unknown)
+            settled.erase(each.before_id);
+    std::map<std::int64_t, std::uint32_t> ends_before;  // by later job
+    for (const Later &each : later)
+        ++ends_before[each.job.job_id];
+    for (const Later &each : later)
+        if (const auto place = settled.find(each.before_id);
+            place != settled.end() && each.turn == Turn::later)
+            if (const auto count = ends_before.extract(each.job.job_id); !count.empty())
+                place->second.push_back({each.job.job_id, each.looks, count.mapped(),
+                                         static_cast<std::uint32_t>(each.unfinished)});
     return settled;
+}
+
+Settled release_now(const Queue &queue, const std::vector<std::int64_t> &ended, pg::Time now)
+{
+    auto later = read_later(queue, ended);
+    if (!later.has_value())
+        return {};
+    release_ready(queue, *later, now);
+    return settled_of(ended, *later);
 }
 
 }  // namespace
@@ -113,14 +147,14 @@ void release_after(const Queue &queue, std::span<const job::ClaimedJob> jobs, pg
     if (ended.empty())
         return;
     const std::uint32_t new_waits = wakeup::new_waits();
-    std::set<std::int64_t> settled;
+    Settled settled;
     const auto error = pg::in_subtransaction(pg::Ending::kept, [&] {
         settled = release_now(queue, ended, now);
         HIPQ_POINT("after-release");
     });
     if (!error.has_value())
-        for (const std::int64_t id : settled)
-            wakeup::note_end_is_settled(id, new_waits);
+        for (auto &[id, looks] : settled)
+            wakeup::note_end_is_settled(id, new_waits, std::move(looks));
     else if (error->sqlstate().starts_with("57"))  // a cancellation is meant for the job
         throw *error;                              // NOLINT(cert-err60-cpp): as it came
 }

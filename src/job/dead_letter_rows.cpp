@@ -224,6 +224,11 @@ void add_reduced_letter(const ClaimedJob &job, const Failure &failure, pg::Time 
 
 }  // namespace
 
+bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason)
+{
+    return queue.dead_letter_enabled && !core::is_unwanted(reason);
+}
+
 void add_dead_letter(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                      pg::Time now)
 {

@@ -9,6 +9,10 @@
 
 namespace hipq::job {
 
+// Whether the failure of a job leaves a dead letter. A job that was not wanted any more leaves
+// none. Nor does one that could not start: the dead letter of the job before it stands for both.
+bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason);
+
 // Writes the dead letter of a job that has just become final; a reduced one if the whole one cannot
 // be written. It awaits the queue's handler, if there is one, unless a handler of dead letters has
 // made the job, which prevents endless cycles. The scheduler is notified at commit.

@@ -36,11 +36,19 @@ constinit pg::Statement move_earlier(R"(
     UPDATE hipq.dependency SET before_queue_id = $2 WHERE before_queue_id = $1 AND before_id = ANY ($3)
     RETURNING before_id)");
 
+// $1 jobs before, $2 and $3 the place, $4 limit. Without the search for each job before, the
+// planner may read all rows in the order of the result.
 constinit pg::Statement select_later(R"(
-    SELECT DISTINCT dependency.queue_id, dependency.job_id
-    FROM hipq.dependency AS dependency
-    WHERE dependency.before_id = ANY ($1) AND (dependency.queue_id, dependency.job_id) > ($2, $3)
-    ORDER BY dependency.queue_id, dependency.job_id
+    SELECT DISTINCT later.queue_id, later.job_id
+    FROM unnest($1) AS earlier (id)
+    CROSS JOIN LATERAL (
+        SELECT dependency.queue_id, dependency.job_id
+        FROM hipq.dependency AS dependency
+        WHERE dependency.before_id = earlier.id AND (dependency.queue_id, dependency.job_id) > ($2, $3)
+        ORDER BY dependency.queue_id, dependency.job_id
+        LIMIT $4
+    ) AS later
+    ORDER BY later.queue_id, later.job_id
     LIMIT $4)");
 
 // A loose index scan, which steps from one queue to the next.
@@ -153,6 +161,15 @@ void add_unfinished(std::vector<std::int64_t> &ids, const catalog::Queue &queue,
         ids.push_back(row.integer(0));
 }
 
+// Whether each end may decide, or all of few jobs are watched.
+bool watches_all(const WaitState &state)
+{
+    const core::Before &before = state.before;
+    const auto count = before.unfinished + before.succeeded + before.skipped + before.failed;
+    return state.policy == core::AfterPolicy::any ||
+           count <= static_cast<std::int64_t>(core::few_jobs_before);
+}
+
 using StatesByJob = std::map<std::int64_t, WaitState>;
 
 void read_states(StatesByJob &states, const catalog::Catalogue &catalogue,
@@ -165,7 +182,7 @@ void read_states(StatesByJob &states, const catalog::Catalogue &catalogue,
                                     : catalog::statement_for(*before_queue, wait_states_sql);
     for (const pg::Row row : select.run_in_snapshot(queue.id, ids, before_queue_id)) {
         WaitState state = state_of(row);
-        if (!is_gone && state.policy == core::AfterPolicy::any && !state.to_watch.empty()) {
+        if (!is_gone && watches_all(state) && !state.to_watch.empty()) {
             state.to_watch.clear();
             add_unfinished(state.to_watch, queue, *before_queue, state.job_id);
         }

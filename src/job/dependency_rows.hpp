@@ -52,8 +52,8 @@ struct WaitState {
     core::AfterPolicy policy;
     core::OnFailure on_failure;
     core::Before before;
-    // Unfinished jobs whose ends decide next: all of them if any one may decide, else the one with
-    // the highest id, which most likely ends last. Batches as well.
+    // Unfinished jobs whose ends decide next: all of them if any one may decide, or if they are
+    // few, else the one with the highest id, which most likely ends last. Batches as well.
     std::vector<std::int64_t> to_watch;
     // The job because of which its policy cannot be met: of the failed or skipped jobs before it
     // that with the lowest id, or the one because of which that one did not run.

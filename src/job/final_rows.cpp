@@ -3,7 +3,7 @@
 // The table's access method writes the row, functions of the executor its index entries.
 #include "job/final_rows.hpp"
 
-#include "catalog/cache.hpp"
+#include "catalog/queue_statements.hpp"
 #include "job/key_index.hpp"
 #include "job/plain_table.hpp"
 #include "pg/compat.hpp"
@@ -193,24 +193,46 @@ std::optional<FinalRows> FinalRows::open(const catalog::Queue &queue,
     return FinalRows(leaf);
 }
 
-void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs,
-                                 std::span<const pg::RawValue> results)
+// `row_of` makes the row of a job by its number.
+template <class RowOf>
+void FinalRows::insert(std::span<const ClaimedJob> jobs, const RowOf &row_of)
 {
-    const Constants constants{state_datum(core::JobState::final), none_datum(), json_null_datum()};
     pg::call([&] {
         for (std::size_t next = 0; next < jobs.size();) {
             std::size_t count = 0;
             std::size_t bytes = 0;
             for (; next < jobs.size() && count < most_at_once && bytes < most_bytes_at_once;
                  ++next) {
-                const RowValues row =
-                    succeeded_row(jobs[next], results[next], leaf_->now, constants);
+                const RowValues row = row_of(next);
                 leaf_->fill(count++, row);
                 bytes += VARSIZE_ANY(DatumGetPointer(row.value(Column::job_data))) +
                          VARSIZE_ANY(DatumGetPointer(row.value(Column::result)));
             }
             leaf_->insert(count);
         }
+    });
+}
+
+void FinalRows::insert_succeeded(std::span<const ClaimedJob> jobs,
+                                 std::span<const pg::RawValue> results)
+{
+    const Constants constants{state_datum(core::JobState::final), none_datum(), json_null_datum()};
+    insert(jobs, [&](std::size_t i) {
+        return succeeded_row(jobs[i], results[i], leaf_->now, constants);
+    });
+}
+
+void FinalRows::insert_unstarted(std::span<const ClaimedJob> jobs, std::span<const Unstarted> ends)
+{
+    const Constants constants{state_datum(core::JobState::final), none_datum(), json_null_datum()};
+    insert(jobs, [&](std::size_t i) {
+        RowValues values = succeeded_row(jobs[i], ends[i].result, leaf_->now, constants);
+        values.set(Column::error, text_datum(ends[i].error));
+        values.set(Column::retry_reason, text_datum(ends[i].reason));
+        values.set_null(Column::waits_for);
+        if (values.as_int64(Column::worker_id) == -1)
+            values.set_null(Column::worker_id);
+        return values;
     });
 }
 
@@ -222,6 +244,32 @@ void FinalRows::close()
         leaf_->close();
         ::CommandCounterIncrement();  // make the rows visible to later commands
     });
+}
+
+// ---- by SQL ----
+
+namespace {
+
+// $1 the row, $2 attempt, $3 now, $4 error, $5 reason, $6 result. The values of the end are in the
+// order of HIPQ_ATTEMPT_COLUMNS: worker_id, update_time, deadline, state, attempt, error,
+// retry_reason, result.
+constexpr const char *insert_final_sql =
+    "INSERT INTO {table} (queue_id, max_retries, job_data, manual_reason{, "
+    "batch_id}" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("")
+        HIPQ_ATTEMPT_COLUMNS("") ")"
+                                 " SELECT job.queue_id, job.max_retries, job.job_data, "
+                                 "job.manual_reason{, batch_id of job}" HIPQ_OWN_COLUMNS("job.")
+                                     HIPQ_GIVEN_COLUMNS("job.") R"(,
+           nullif(job.worker_id, -1), $3, '9999-01-01 00:00:00+00', 'final', $2, $4, coalesce($5, job.retry_reason), $6
+    FROM (SELECT ($1::hipq.job).*) AS job)";
+
+}  // namespace
+
+void insert_final(const catalog::Queue &queue, const ClaimedJob &job, std::string_view error,
+                  const std::optional<std::string> &reason, pg::RawValue result, pg::Time now)
+{
+    catalog::statement_for(queue, insert_final_sql)
+        .run(row_of(job), job.attempt, now, error, reason, result);
 }
 
 }  // namespace hipq::job

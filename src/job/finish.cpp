@@ -12,15 +12,11 @@
 #include "job/final_rows.hpp"
 #include "job/job_row.hpp"
 #include "job/live_rows.hpp"
-#include "job/set_aside.hpp"
-#include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/point.hpp"
-#include "pg/subtransaction.hpp"
 #include "shared/lanes/run_time_table.hpp"
 #include "shared/wakeup/commit.hpp"
 #include "shared/workers/jobs.hpp"
-#include "shared/workers/offers.hpp"
 
 namespace hipq::job {
 
@@ -33,16 +29,6 @@ constexpr const char *remove_locked_sql = "DELETE FROM {live} AS job WHERE job.i
                                           "job.attempt = $2 AND job.state IN ('initial', 'retry')";
 
 constexpr const char *is_there_sql = "SELECT 1 FROM {live} AS job WHERE job.id = $1";
-
-constexpr const char *remove_waiting_sql = R"(
-    DELETE FROM {live} AS job
-    USING (
-        SELECT waiting.id FROM {live} AS waiting
-        WHERE waiting.id = $1 AND waiting.state IN ('initial', 'retry')
-        FOR UPDATE SKIP LOCKED
-    ) AS chosen
-    WHERE job.id = chosen.id
-    RETURNING job::hipq.job)";
 
 // $1 ids, $2 now, $3 error, $4 reason
 constexpr const char *fail_untried_sql = R"(
@@ -58,19 +44,6 @@ constexpr const char *fail_untried_sql = R"(
     WHERE job.id = chosen.id
     RETURNING job::hipq.job)";
 
-// $1 the row, $2 attempt, $3 now, $4 error, $5 reason, $6 result. The values of the end are in the
-// order of HIPQ_ATTEMPT_COLUMNS: worker_id, update_time, deadline, state, attempt, error,
-// retry_reason, result.
-constexpr const char *insert_final_sql =
-    "INSERT INTO {table} (queue_id, max_retries, job_data, manual_reason{, "
-    "batch_id}" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("")
-        HIPQ_ATTEMPT_COLUMNS("") ")"
-                                 " SELECT job.queue_id, job.max_retries, job.job_data, "
-                                 "job.manual_reason{, batch_id of job}" HIPQ_OWN_COLUMNS("job.")
-                                     HIPQ_GIVEN_COLUMNS("job.") R"(,
-           nullif(job.worker_id, -1), $3, '9999-01-01 00:00:00+00', 'final', $2, $4, coalesce($5, job.retry_reason), $6
-    FROM (SELECT ($1::hipq.job).*) AS job)";
-
 constexpr const char *to_error_sql = R"(
     UPDATE {live} AS job
     SET state = 'error', error = $3, retry_reason = $4, update_time = $5, deadline = '9999-01-01 00:00:00+00',
@@ -82,13 +55,6 @@ constexpr const char *to_retry_sql = R"(
     SET state = 'retry', error = $3, retry_reason = $4, update_time = $5, deadline = '9999-01-01 00:00:00+00', scheduled_run_time = $6,
         retry_count = job.retry_count + $7
     WHERE job.id = $1 AND job.attempt = $2 AND job.state IN ('running', 'error'))";
-
-constexpr const char *expired_sql = R"(
-    SELECT job.id FROM {live} AS job
-    WHERE job.expires_time <= $1 AND job.expires_time < '9999-01-01 00:00:00+00' AND job.state IN ('initial', 'retry') AND NOT )" HIPQ_IS_SET_ASIDE
-                                    R"(
-    ORDER BY job.expires_time
-    LIMIT $2)";
 
 constinit pg::Statement insert_attempt(R"(
     INSERT INTO hipq.attempt (job_id, started_time, ended_time, queue_id, attempt, executor_pid, worker_id, job_type, job_key, reason,
@@ -138,13 +104,6 @@ bool remove_running(const catalog::Queue &queue, const ClaimedJob &job, bool may
     if (catalog::statement_for(queue, remove).run(job.id, job.stored_attempt()).processed() == 1)
         return true;
     return may_be_gone && catalog::statement_for(queue, is_there_sql).run(job.id).empty();
-}
-
-void insert_final(const catalog::Queue &queue, const ClaimedJob &job, std::string_view error,
-                  const std::optional<std::string> &reason, pg::RawValue result, pg::Time now)
-{
-    catalog::statement_for(queue, insert_final_sql)
-        .run(row_of(job), job.attempt, now, error, reason, result);
 }
 
 void insert_successes(std::span<const ClaimedJob> jobs, pg::Time now)
@@ -224,24 +183,6 @@ void finish_by_sql(const catalog::Queue &queue, std::span<const ClaimedJob> jobs
                              results[i].null ? json_null() : results[i], now);
         });
     });
-}
-
-// A job that was not wanted any more leaves no dead letter. Nor does one that could not start: the
-// dead letter of the job before it stands for both.
-bool leaves_dead_letter(const catalog::Queue &queue, core::Reason reason)
-{
-    return queue.dead_letter_enabled && !core::is_unwanted(reason);
-}
-
-// The result of a job that did not start because of another one.
-pg::RawValue result_of(const Failure &failure)
-{
-    if (!failure.cause.has_value())
-        return json_null();
-    const std::string json = "{\"cause\": " + std::to_string(*failure.cause) + "}";
-    return {JSONBOID, pg::call([&] {
-                return DirectFunctionCall1(::jsonb_in, CStringGetDatum(json.c_str()));
-            })};
 }
 
 bool finish_failed(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
@@ -364,27 +305,6 @@ bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure
     return is_done;
 }
 
-bool finish_waiting(const catalog::Queue &queue, std::int64_t id, const Failure &failure,
-                    pg::Time now)
-{
-    return pg::as_hipq([&] {
-        std::optional<ClaimedJob> job =
-            first_claimed_job(catalog::statement_for(queue, remove_waiting_sql).run(id));
-        if (!job.has_value())
-            return false;
-        note_failure(*job, failure.reason);
-        workers::note_offer_void(id);
-        job->started = now;
-        insert_final(queue, *job, failure.error, name_of(failure.reason), result_of(failure), now);
-        record_attempt(queue, *job, failure, now);
-        count_unstarted(queue, *job, failure.reason, leaves_dead_letter(queue, failure.reason),
-                        now);
-        if (leaves_dead_letter(queue, failure.reason))
-            add_dead_letter(queue, *job, failure, now);
-        return true;
-    });
-}
-
 std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<const DueJob> waiting,
                                      const Failure &failure, pg::Time now)
 {
@@ -399,47 +319,6 @@ std::vector<ClaimedJob> fail_untried(const catalog::Queue &queue, std::span<cons
     for (ClaimedJob &job : jobs)
         job.started = now;
     return jobs;
-}
-
-namespace {
-
-// Returns the error that prevented it, in which case nothing was changed. Rethrows an error that is
-// not the fault of these jobs.
-std::optional<pg::Error> try_to_expire(const catalog::Queue &queue,
-                                       const std::vector<std::int64_t> &ids, pg::Time now,
-                                       int &count)
-{
-    const Failure expired{core::Reason::expired, "", "job expired before it started"};
-    int ended = 0;
-    auto trouble = pg::in_subtransaction(pg::Ending::kept, [&] {
-        for (const std::int64_t id : ids)
-            ended += finish_waiting(queue, id, expired, now) ? 1 : 0;
-    });
-    if (trouble.has_value() && !pg::is_fault_of_job(*trouble))
-        throw *trouble;  // NOLINT(cert-err60-cpp): as it came
-    count += trouble.has_value() ? 0 : ended;
-    return trouble;
-}
-
-}  // namespace
-
-int expire_waiting(const catalog::Queue &queue, pg::Time now, int limit)
-{
-    std::vector<std::int64_t> ids;
-    for (const pg::Row row : pg::as_hipq([&] {
-             return catalog::statement_for(queue, expired_sql)
-                 .run(now, static_cast<std::int64_t>(limit));
-         }))
-        ids.push_back(row.integer(0));
-    int count = 0;
-    if (ids.empty() || !try_to_expire(queue, ids, now, count).has_value())
-        return count;
-    for (const std::int64_t id : ids)  // one of them raises an error: try each separately
-        if (const auto trouble = try_to_expire(queue, {id}, now, count)) {
-            note_set_aside(queue, id, *trouble, now);
-            report_set_aside(queue, id, *trouble);
-        }
-    return count;
 }
 
 }  // namespace hipq::job

@@ -62,8 +62,16 @@ void record_attempt(const catalog::Queue &queue, const ClaimedJob &job, const Fa
 bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure &failure,
                const core::Decision &decision, pg::Time now);
 
-// initial|retry -> final for a job that is cancelled, expired, or failed by hand. False: it does
-// not wait (any more), or another process holds it.
+// initial|retry -> final for jobs that are cancelled, expired, or cannot start. Returns the jobs
+// that it has ended: the others do not wait (any more), or another process holds them.
+struct UnstartedEnd {
+    std::int64_t job_id;
+    Failure failure;  // not an error of the server
+};
+[[nodiscard]] std::set<std::int64_t>
+finish_waiting(const catalog::Queue &queue, std::span<const UnstartedEnd> ends, pg::Time now);
+
+// The same for one job; also for a job that is failed by hand. False: it was not ended.
 [[nodiscard]] bool finish_waiting(const catalog::Queue &queue, std::int64_t id,
                                   const Failure &failure, pg::Time now);
 

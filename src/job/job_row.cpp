@@ -393,6 +393,13 @@ std::string text_of(Datum value)
     return std::string(text_view(value));
 }
 
+bool is_text(Datum value, std::string_view expected)
+{
+    const auto *content = DatumGetTextPP(value);
+    const std::size_t size = VARSIZE_ANY_EXHDR(content);
+    return size == expected.size() && std::memcmp(VARDATA_ANY(content), expected.data(), size) == 0;
+}
+
 Datum text_datum(std::string_view text)
 {
     return PointerGetDatum(::cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));

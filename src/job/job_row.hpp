@@ -28,9 +28,10 @@ bool is_held(TupleTableSlot *slot, const ColumnMap &map);
 // had to be detoasted. Raises an error if detoasting fails.
 std::string_view text_view(Datum value);
 std::string text_of(Datum value);
-Datum text_datum(std::string_view text);  // call inside pg::call() only
-Datum none_datum();                       // the text NONE, a constant
-Datum json_null_datum();                  // the jsonb null: kept for the life of the process
+bool is_text(Datum value, std::string_view expected);  // call inside pg::call() only
+Datum text_datum(std::string_view text);               // call inside pg::call() only
+Datum none_datum();                                    // the text NONE, a constant
+Datum json_null_datum();  // the jsonb null: kept for the life of the process
 
 // The OIDs of the enum values of hipq.job_state, and back.
 Datum state_datum(core::JobState state);

@@ -165,9 +165,9 @@ void wait_for_detaching(int queue_id, std::string_view table)
 
 // The tables that have rows of queues, in the order in which forget_queue() deletes from them; jobs
 // and their attempts are in tables of their own.
-constexpr std::array tables_with_queues{"dead_letter", "dependency", "graph_job", "batch",
-                                        "made_by_handler", "aimed_job", "set_aside", "pause",
-                                        "queue_hold", "queue", "job_type"};
+constexpr std::array tables_with_queues{"dead_letter",     "dependency", "graph_job", "batch",
+                                        "made_by_handler", "aimed_job",  "set_aside", "pause",
+                                        "queue_hold",      "queue",      "job_type"};
 
 // The tables that DETACH PARTITION locks.
 constinit pg::Statement select_tree(

@@ -264,9 +264,10 @@ private:
         const auto catalogue = catalog::catalogue();
         bool any = false;
         flow::HeldPlace place;
+        flow::EndedDownTo known;
         for (auto ids = flow::held_jobs(queue, place); !ids.empty();
              ids = flow::held_jobs(queue, place))
-            any = flow::decide(*catalogue, queue, ids, {}, pg::now()).any || any;
+            any = flow::decide(*catalogue, queue, ids, {{}, known}, pg::now()).any || any;
         return any;
     }
 

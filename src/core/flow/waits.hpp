@@ -1,6 +1,7 @@
 // What a job that comes after others waits for, and what the ends of those decide.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -45,6 +46,9 @@ struct Before {
     std::int64_t skipped = 0;
     std::int64_t failed = 0;
 };
+
+// A job with so few jobs before it has all of them watched.
+inline constexpr std::size_t few_jobs_before = 16;
 
 enum class AfterVerdict : unsigned char { wait, run, fail, skip };
 

@@ -8,7 +8,11 @@
 //   transaction made that job, too, it need not report it.
 // - A transaction that ends a job looks into the filter after its commit, and reports the end of a
 //   watched job. It need not do so if it has itself released all jobs after this one, and no new
-//   wait was counted between its look for these jobs and its commit.
+//   wait was counted between its look for these jobs and its commit. The same holds for a job after
+//   it that goes on waiting, if all jobs before that one are watched, and not all of the unfinished
+//   ones have ended in between: an end counts one look at the later job after its commit, and the
+//   scheduler as many as there may be jobs before, before it reads. So of ends at the same time,
+//   the one that counts last is reported.
 // - A scheduler takes the reports, and then reads the tables by a new snapshot. If a job goes on
 //   waiting, it adds the job before it to the filter, and then reads again. It need not do so if
 //   that job was reported, or if it has added it before it read. A bit that it finds set proves
@@ -86,18 +90,33 @@ public:
     std::uint32_t new_waits() const noexcept { return new_waits_.load(); }
     void count_new_wait() noexcept { ++new_waits_; }
 
+    // How often processes have looked at a held job, or at another one with the same number.
+    std::uint32_t looks(std::uint32_t database, std::int64_t job_id) const noexcept
+    {
+        return looks_[place(database, job_id) % looks_.size()].load();
+    }
+    // Returns the number before. Makes the caller's commit visible before it counts.
+    std::uint32_t count_looks(std::uint32_t database, std::int64_t job_id,
+                              std::uint32_t count) noexcept
+    {
+        return looks_[place(database, job_id) % looks_.size()].fetch_add(count);
+    }
+
 private:
+    // Multiples of the golden ratio spread ids that follow each other evenly. Ids begin with 1 in
+    // each database, so each database has a distance of its own.
     static std::size_t place(std::uint32_t database, std::int64_t job_id) noexcept
     {
-        const std::uint64_t key =
-            static_cast<std::uint64_t>(job_id) ^ (std::uint64_t{database} << 40);
-        return static_cast<std::size_t>((key * 0x9E37'79B9'7F4A'7C15ULL) >> 20) % bit_count;
+        const std::uint64_t spread = static_cast<std::uint64_t>(job_id) * 0x9E37'79B9'7F4A'7C15ULL;
+        const std::uint64_t distance = database * 0xD6E8'FEB8'6659'FD93ULL;
+        return static_cast<std::size_t>((spread >> 20) + (distance >> 20)) % bit_count;
     }
 
     std::atomic<std::uint32_t> generation_;
     std::atomic<std::uint32_t> new_waits_;
     std::atomic<std::uint32_t> count_;  // of bits that are set, or about to be
     std::array<std::atomic<std::uint64_t>, bit_count / 64> words_;
+    std::array<std::atomic<std::uint32_t>, 4'096> looks_;
 };
 
 // The ends of watched jobs that no scheduler has taken yet. The caller holds a lock.

@@ -37,6 +37,7 @@ struct EndNote {
     End end;
     std::optional<std::int64_t> batch_id;     // that it belongs to
     std::optional<std::uint32_t> settled_at;  // new_waits() when it was settled
+    std::vector<HeldLook> looks;
 };
 using EndNotes = std::vector<EndNote>;
 
@@ -158,11 +159,23 @@ void tell_waiting_processes()
                          : std::span<const std::int64_t>(ids).first(end_notes->size()));
 }
 
+// Counts the looks, so that others see that the job has ended.
+bool is_settled(const EndNote &note)
+{
+    bool must_all_wait = true;
+    for (const HeldLook &look : note.looks) {
+        const std::uint32_t others = count_looks(look.job_id, look.ended) - look.number;
+        must_all_wait = others < look.unfinished && must_all_wait;
+    }
+    return must_all_wait && note.settled_at == new_waits();
+}
+
 // A batch is reported in the place of its job: jobs come after batches by their id.
 void report(const EndNote &note)
 {
+    const bool was_settled = is_settled(note);
     const bool matters = note.end == End::failure || is_watched(note.job_id);
-    if (matters && note.settled_at != new_waits())
+    if (matters && !was_settled)
         report_end(note.job_id);
     if (matters && note.batch_id.has_value() && is_watched(*note.batch_id))
         report_end(*note.batch_id);
@@ -304,14 +317,18 @@ void note_end(std::int64_t job_id, std::optional<std::int64_t> batch_id, End end
 {
     if (end_notes == nullptr)
         end_notes = new EndNotes();
-    end_notes->push_back({job_id, end, batch_id, std::nullopt});
+    end_notes->push_back({job_id, end, batch_id, std::nullopt, {}});
 }
 
-void note_end_is_settled(std::int64_t job_id, std::uint32_t new_waits) noexcept
+void note_end_is_settled(std::int64_t job_id, std::uint32_t new_waits,
+                         std::vector<HeldLook> looks) noexcept
 {
     for (EndNote &note : *end_notes)
-        if (note.job_id == job_id)
+        if (note.job_id == job_id) {
             note.settled_at = new_waits;
+            note.looks = std::move(looks);
+            return;
+        }
 }
 
 void note_unknown_waits() noexcept

@@ -28,10 +28,20 @@ void note_aimed_job();
 enum class End : bool { success, failure };
 void note_end(std::int64_t job_id, std::optional<std::int64_t> batch_id, End end);
 
-// Notes that the current transaction has itself released all jobs that wait for an end it noted.
-// `new_waits`: new_waits() before it looked for these; the end counts as settled only as long as
-// this is the number.
-void note_end_is_settled(std::int64_t job_id, std::uint32_t new_waits) noexcept;
+// A look at a held job that goes on waiting.
+struct HeldLook {
+    std::int64_t job_id;
+    std::uint32_t number;      // looks_at() before it
+    std::uint32_t ended;       // jobs before it that this transaction ends
+    std::uint32_t unfinished;  // jobs before it, apart from these
+};
+
+// Notes that the current transaction has itself released all jobs that wait for an end it noted, or
+// has looked at them. `new_waits`: new_waits() before it looked for these. The end counts as
+// settled only as long as this is the number, and others have not looked at a held job as often as
+// it has unfinished jobs before it: all of these may have ended then.
+void note_end_is_settled(std::int64_t job_id, std::uint32_t new_waits,
+                         std::vector<HeldLook> looks) noexcept;
 
 // Notes that the current transaction may let jobs wait, or end, without a report of each.
 void note_unknown_waits() noexcept;

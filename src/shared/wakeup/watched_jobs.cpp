@@ -95,6 +95,16 @@ std::uint32_t new_waits() noexcept
     return memory::is_loaded() ? watched->jobs.new_waits() : 0;
 }
 
+std::uint32_t looks_at(std::int64_t job_id) noexcept
+{
+    return memory::is_loaded() ? watched->jobs.looks(MyDatabaseId, job_id) : 0;
+}
+
+std::uint32_t count_looks(std::int64_t job_id, std::uint32_t count) noexcept
+{
+    return memory::is_loaded() ? watched->jobs.count_looks(MyDatabaseId, job_id, count) : 0;
+}
+
 bool are_jobs_watched() noexcept
 {
     return memory::is_loaded() && !watched->jobs.is_empty();

@@ -23,6 +23,11 @@ bool are_jobs_watched() noexcept;
 // A number that changes when a wait is reported that a transaction has made. Cannot fail.
 std::uint32_t new_waits() noexcept;
 
+// How often processes have looked at a held job, to find out whether others have done so at the
+// same time. count_looks() returns the number before. Cannot fail.
+std::uint32_t looks_at(std::int64_t job_id) noexcept;
+std::uint32_t count_looks(std::int64_t job_id, std::uint32_t count) noexcept;
+
 // Whether the current transaction has watched any job.
 bool has_own_watches() noexcept;
 // Call at the end of the transaction. Neither can fail.

@@ -79,9 +79,12 @@ is($hipq->outcome($bad), 'failed', 'another one fails');
 my %expected = (
 	q{} => 'failed', q{, on_failure => 'skip'} => 'skipped',
 	q{, on_failure => 'run'} => 'succeeded',
-	q{, after_policy => 'finished'} => 'succeeded', q{, after_policy => 'any'} => 'succeeded');
+	q{, after_policy => 'finished'} => 'succeeded', q{, after_policy => 'any'} => 'succeeded',
+	q{, after_policy => 'failed'} => 'succeeded');
 is($hipq->outcome(after([$good, $bad], $_)), $expected{$_}, "after both$_: $expected{$_}")
 	foreach sort keys %expected;
+is($hipq->outcome(after([$good], q{, after_policy => 'failed'})), 'skipped',
+	'a job that waits for a failure is skipped without one');
 my $failed = after([$bad]);
 is($hipq->outcome($failed), 'failed', 'a job after one that failed fails');
 is($hipq->sql("SELECT retry_reason || ' ' || (result->>'cause') FROM hipq.job WHERE id = $failed"),
@@ -92,6 +95,26 @@ is($hipq->sql("SELECT result->>'cause' FROM hipq.job WHERE id = $last"), $bad,
 	'their cause is the first failure');
 is($hipq->sql("SELECT count(*) FROM hipq.dead_letters WHERE job_id IN ($failed, $last)"), 0,
 	'they leave no dead letters');
+
+# ---- many jobs before
+my @many = map { start('outside', '{}') } 1 .. 39;
+my $last_lock = $hipq->hold_lock;
+push @many, start('by_lock', '{"lock": 1}');
+$hipq->pid_of($many[-1]);
+my $after_all = after(\@many);
+my $after_ends = after(\@many, q{, after_policy => 'finished'});
+$last_lock->quit;
+is($hipq->outcome($many[-1]), 'succeeded', 'of many jobs the last one ends first');
+is(state_of($after_all), 'initial jobs', 'a job after all of them waits');
+$hipq->sql("SELECT hipq.cancel($many[1])");
+is($hipq->outcome($after_all), 'failed', 'it fails as soon as any of them does');
+is($hipq->sql("SELECT result->>'cause' FROM hipq.job WHERE id = $after_all"), $many[1],
+	'because of that one');
+is(state_of($after_ends), 'initial jobs', 'a job after their ends waits for the others');
+$hipq->sql("SELECT hipq.cancel($_)") foreach @many[2 .. 38];
+is(state_of($after_ends), 'initial jobs', 'and as long as one of them has not ended');
+$hipq->sql("SELECT hipq.cancel($many[0])");
+is($hipq->outcome($after_ends), 'succeeded', 'it runs when all have ended');
 
 # ---- a held job is started by nothing else
 my $lock = $hipq->hold_lock;

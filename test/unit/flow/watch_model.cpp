@@ -11,7 +11,7 @@ using core::AfterVerdict;
 WatchState WatchModel::start() const
 {
     State state{};
-    state.present = 0b11;
+    state.present = setting_.present;
     for (const WaiterSetting &waiter : setting_.waiters)
         remove(state.present, waiter.makes);
     if (setting_.waits_for_key)
@@ -19,6 +19,7 @@ WatchState WatchModel::start() const
     for (std::size_t n = 0; n < most_waiters; ++n)
         if (setting_.waiters[n].jobs == 0 && setting_.waiters[n].adds == 0)
             state.waiters[n].step = WaiterStep::is_done;
+    state.waiting = setting_.waiting;
     state.calls = 1;
     state.scheduler.step = SchedulerStep::is_awake;
     state.scheduler.known = unknown;
@@ -44,7 +45,8 @@ AfterVerdict WatchModel::judge(Bits before, Bits ended) const
 Bits WatchModel::to_watch(Bits before, Bits ended) const
 {
     const Bits unfinished = without(before, ended);
-    return setting_.policy == AfterPolicy::any ? unfinished : last(unfinished);
+    const bool are_all = setting_.policy == AfterPolicy::any || setting_.has_few_before;
+    return are_all ? unfinished : last(unfinished);
 }
 
 // The waiting jobs whose rows name any of the ended jobs.
@@ -99,9 +101,19 @@ void WatchModel::put_report(State &state, Report &report) const
 void WatchModel::count_new_wait(State &state) const
 {
     for (FinisherState &finisher : state.finishers)
-        if (finisher.step == FinisherStep::reads || finisher.step == FinisherStep::releases ||
-            finisher.is_settled != 0)
+        if (finisher.step == FinisherStep::finds_later || finisher.step == FinisherStep::reads ||
+            finisher.step == FinisherStep::releases || finisher.is_settled != 0)
             finisher.has_new_wait = 1;
+}
+
+// The same for the number of looks at a job, up to the number of jobs before it.
+void WatchModel::count_looks(State &state, Bits jobs, Number by)
+{
+    for (FinisherState &finisher : state.finishers)
+        for (std::size_t job = 0; job < jobs_after; ++job)
+            if (has(static_cast<Bits>(finisher.later & jobs), job))
+                finisher.new_looks[job] = std::min(
+                    static_cast<Number>(finisher.new_looks[job] + by), Number{jobs_before});
 }
 
 void WatchModel::change_generation(State &state) const
@@ -250,15 +262,47 @@ bool WatchModel::release(State &state, Bits jobs, std::uint8_t holder) const
     return is_done;
 }
 
+void WatchModel::find_later(State &state, std::size_t n) const
+{
+    state.finishers[n].later = jobs_after_any(state, bit(n));
+}
+
+// Jobs that go on waiting are no reason for a report if all jobs before them are watched.
 void WatchModel::read_later(State &state, std::size_t n) const
 {
     FinisherState &finisher = state.finishers[n];
-    const Bits later = jobs_after_any(state, bit(n));
+    const Bits later = std::exchange(finisher.later, Bits{0});
     const Bits ended = static_cast<Bits>(state.ended | bit(n));
-    for (std::size_t job = 0; job < jobs_after; ++job)
-        if (has(later, job) && judge(before(state, job), ended) == AfterVerdict::run)
+    for (std::size_t job = 0; job < jobs_after; ++job) {
+        const AfterVerdict verdict = judge(before(state, job), ended);
+        if (has(later, job) && verdict == AfterVerdict::run)
             add(finisher.ready, bit(job));
-    finisher.is_settled = finisher.ready == later ? 1 : 0;
+        if (has(later, job) && verdict == AfterVerdict::wait && setting_.has_few_before) {
+            add(finisher.later, bit(job));
+            finisher.unfinished[job] =
+                static_cast<Number>(std::popcount(without(before(state, job), ended)));
+        } else {
+            finisher.new_looks[job] = 0;
+        }
+    }
+    finisher.is_settled = (finisher.ready | finisher.later) == later ? 1 : 0;
+}
+
+// All unfinished jobs before may have ended meanwhile if there were as many looks. Returns whether
+// there is more to do, in another step.
+bool WatchModel::count_own_look(State &state, std::size_t n) const
+{
+    FinisherState &finisher = state.finishers[n];
+    const Bits job = first(finisher.later);
+    Number &new_looks = finisher.new_looks.at(number_of(job));
+    Number &unfinished = finisher.unfinished.at(number_of(job));
+    if (new_looks >= unfinished)
+        finisher.is_settled = finisher.has_new_wait = 0;
+    new_looks = unfinished = 0;
+    remove(finisher.later, job);
+    if (rules_.ends_count_looks)
+        count_looks(state, job, 1);
+    return finisher.later != 0;
 }
 
 void WatchModel::end_look(FinisherState &finisher, std::size_t n, bool is_found) const
@@ -266,6 +310,8 @@ void WatchModel::end_look(FinisherState &finisher, std::size_t n, bool is_found)
     finisher.report = is_found ? report_of(bit(n)) : nothing;
     finisher.is_settled = 0;
     finisher.has_new_wait = 0;
+    finisher.later = 0;
+    finisher.new_looks = finisher.unfinished = {};
     if (!rules_.finisher_looks_after_commit)
         finisher.step = FinisherStep::commits;
     else
@@ -285,16 +331,22 @@ bool WatchModel::step_finisher(State &state, std::size_t n) const
         if (!has(state.present, n) || has(setting_.never_end, n))
             return false;
         if (has(setting_.release, n) && has(state.filter, n)) {
-            finisher.step = FinisherStep::reads;
+            finisher.step = FinisherStep::finds_later;
         } else {
             look_or_commit(false);
         }
+        return true;
+    case FinisherStep::finds_later:
+        find_later(state, n);
+        finisher.step = FinisherStep::reads;
         return true;
     case FinisherStep::reads:
         read_later(state, n);
         finisher.step = FinisherStep::releases;
         return true;
     case FinisherStep::releases:
+        if (!rules_.end_reads_count_first)
+            finisher.new_looks = {};
         if (!release(state, finisher.ready, static_cast<std::uint8_t>(by_finisher + n)))
             finisher.is_settled = finisher.has_new_wait = 0;
         finisher.ready = 0;
@@ -321,6 +373,11 @@ bool WatchModel::step_finisher(State &state, std::size_t n) const
         if (state.count == 0)
             end_look(finisher, n, false);
         else
+            finisher.step =
+                finisher.later == 0 ? FinisherStep::looks_at_reports : FinisherStep::counts_looks;
+        return true;
+    case FinisherStep::counts_looks:
+        if (!count_own_look(state, n))
             finisher.step = FinisherStep::looks_at_reports;
         return true;
     case FinisherStep::looks_at_reports:
@@ -390,7 +447,7 @@ bool WatchModel::take_key(State &state) const
     if (!setting_.waits_for_key || state.present != 0b01 || state.ended != 0b01 ||
         state.free != 0 || state.locks[0] != 0)
         return false;
-    state.present = 0b11;
+    state.present = setting_.present;
     return true;
 }
 

@@ -18,7 +18,7 @@ namespace hipq::test {
 using Bits = std::uint8_t;    // jobs, by number
 using Number = std::uint8_t;  // of a job
 
-inline constexpr std::size_t jobs_before = 2;
+inline constexpr std::size_t jobs_before = 3;
 inline constexpr std::size_t jobs_after = 2;  // of these jobs, or of some
 inline constexpr std::size_t most_waiters = 2;
 inline constexpr std::size_t list_room = 2;
@@ -39,6 +39,8 @@ struct WatchSetting {
     core::AfterPolicy policy = core::AfterPolicy::finished;
     core::OnFailure on_failure = core::OnFailure::fail;
     std::array<WaiterSetting, most_waiters> waiters{{{0b01}, {}}};
+    Bits present = 0b11;  // jobs before, unless a transaction makes them
+    Bits waiting = 0;     // jobs that wait from the beginning
     Bits never_end = 0;
     Bits fail = 0;
     Bits release = 0;       // their ends release jobs in the same transaction
@@ -46,6 +48,8 @@ struct WatchSetting {
     // The first job has the key of the first job before it, and waits for the key. The second job
     // before takes the key if it can, after the first one has ended.
     bool waits_for_key = false;
+    // Each job has few before it: all of these are watched, and ends count their looks at the job.
+    bool has_few_before = false;
     bool walks_one_by_one = false;
     std::size_t room = list_room;  // of the list of ends
     Number renewals = 0;
@@ -71,6 +75,8 @@ struct WatchRules {
     bool finisher_looks_after_commit = true;
     bool failures_are_reported = true;    // even if they are not watched
     bool released_end_is_silent = false;  // even if a wait was reported since
+    bool ends_count_looks = true;
+    bool end_reads_count_first = true;  // before it reads the tables
     // The filter
     bool count_follows_bit = false;
     bool clearing_subtracts = true;  // the bit from the count
@@ -82,6 +88,8 @@ struct WatchRules {
     bool scheduler_marks_work = true;  // so that the next scheduler walks if this one exits
     bool report_is_an_end = false;     // without a look at the tables
     bool scheduler_reads_again = true;
+    bool scheduler_counts_looks = true;
+    bool scheduler_counts_many = true;        // as many as there are jobs before
     bool reads_again_if_none_is_left = true;  // to be watched
     bool found_bit_is_old = false;            // as if it had been set before the tables were read
     bool new_row_is_reported = true;          // that the transaction has written for a follower
@@ -112,10 +120,12 @@ struct WaiterState {
 
 enum class FinisherStep : std::uint8_t {
     begins,
+    finds_later,
     reads,
     releases,
     commits,
     looks_at_count,
+    counts_looks,
     looks_at_reports,
     looks_at_bit,
     reports,
@@ -125,6 +135,10 @@ enum class FinisherStep : std::uint8_t {
 struct FinisherState {
     FinisherStep step;
     Bits ready;  // jobs that it releases
+    Bits later;  // jobs whose looks it has read the number of: in the end, those that wait
+    // Of these, how many looks others have counted since, and how many jobs before are unfinished.
+    std::array<Number, jobs_after> new_looks;
+    std::array<Number, jobs_after> unfinished;
     std::uint8_t is_settled;
     std::uint8_t has_new_wait;  // since it has begun to release jobs
     Report report;
@@ -139,6 +153,7 @@ enum class SchedulerStep : std::uint8_t {
     compares_calls,
     finds_later,
     finds_held,
+    counts_looks,
     reads,
     decides,
     watches,
@@ -229,18 +244,22 @@ private:
     void end_adding(State &state, Bits job) const;
     void put_report(State &state, Report &report) const;
     void count_new_wait(State &state) const;
+    static void count_looks(State &state, Bits jobs, Number by);
     void change_generation(State &state) const;
     static void make_ranks(State &state);
 
     // Processes
     void commit_waiter(State &state, std::size_t n, Report report) const;
     bool release(State &state, Bits jobs, std::uint8_t holder) const;
+    void find_later(State &state, std::size_t n) const;
     void read_later(State &state, std::size_t n) const;
+    bool count_own_look(State &state, std::size_t n) const;
     void end_look(FinisherState &finisher, std::size_t n, bool is_found) const;
     void take_reports(State &state) const;
     void choose(State &state) const;
     void walk_on(State &state) const;
     void begin_decisions(State &state, Bits ids) const;
+    void begin_round(State &state) const;
     void read(State &state) const;
     void decide(State &state) const;
     void watch(State &state) const;
@@ -290,10 +309,12 @@ void WatchModel::each_next(const State &state, Emit &&emit) const
     }
     for (std::size_t n = 0; n < jobs_before; ++n) {
         static constexpr std::array names{"an end begins",
-                                          "an end reads the jobs after it",
+                                          "an end finds the jobs after it",
+                                          "an end reads what these wait for",
                                           "an end releases jobs",
                                           "an end commits",
                                           "an end looks whether the filter is empty",
+                                          "an end counts its look at a job",
                                           "an end looks for new waits",
                                           "an end looks at its bit",
                                           "an end is reported",
@@ -310,6 +331,7 @@ void WatchModel::each_next(const State &state, Emit &&emit) const
                                       "the scheduler compares the number of calls",
                                       "the scheduler finds jobs after those that have ended",
                                       "the scheduler finds all jobs that wait",
+                                      "the scheduler counts its look at jobs",
                                       "the scheduler reads the tables",
                                       "the scheduler decides about a job",
                                       "the scheduler adds a job to the filter",

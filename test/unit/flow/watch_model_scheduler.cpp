@@ -44,6 +44,11 @@ bool WatchModel::step_scheduler(State &state) const
     case SchedulerStep::finds_held:
         walk_on(state);
         break;
+    case SchedulerStep::counts_looks:
+        count_looks(state, scheduler.ids,
+                    rules_.scheduler_counts_many ? Number{jobs_before} : Number{1});
+        scheduler.step = SchedulerStep::reads;
+        break;
     case SchedulerStep::reads:
         read(state);
         break;
@@ -161,7 +166,13 @@ void WatchModel::begin_decisions(State &state, Bits ids) const
     if (ids == 0)
         end_decisions(state);
     else
-        scheduler.step = SchedulerStep::reads;
+        begin_round(state);
+}
+
+void WatchModel::begin_round(State &state) const
+{
+    const bool counts = setting_.has_few_before && rules_.scheduler_counts_looks;
+    state.scheduler.step = counts ? SchedulerStep::counts_looks : SchedulerStep::reads;
 }
 
 void WatchModel::read(State &state) const
@@ -188,7 +199,10 @@ void WatchModel::go_on(State &state) const
     add(scheduler.old, std::exchange(scheduler.added, Bits{0}));
     if (rules_.scheduler_reads_again)
         scheduler.ids = std::exchange(scheduler.again, Bits{0});
-    scheduler.step = scheduler.ids == 0 ? SchedulerStep::commits : SchedulerStep::reads;
+    if (scheduler.ids == 0)
+        scheduler.step = SchedulerStep::commits;
+    else
+        begin_round(state);
 }
 
 void WatchModel::decide(State &state) const

@@ -66,15 +66,19 @@ TEST(WatchedJobs, EachAddedJobIsFound)
     EXPECT_FALSE(filter->is_empty());
 }
 
+// Their ids are the same, as each database begins with 1.
 TEST(WatchedJobs, DatabasesAreToldApart)
 {
     const auto filter = std::make_unique<LargeFilter>();
-    int found = 0;
-    for (std::int64_t id = 1; id <= 1'000; ++id)
+    constexpr std::int64_t count = 10'000;
+    for (std::int64_t id = 1; id <= count; ++id)
         filter->add(database, id);
-    for (std::int64_t id = 1; id <= 1'000; ++id)
-        found += filter->may_have(neighbour, id) ? 1 : 0;
-    EXPECT_LT(found, 10);
+    for (std::uint32_t other = neighbour; other < neighbour + 100; ++other) {
+        int found = 0;
+        for (std::int64_t id = 1; id <= count; ++id)
+            found += filter->may_have(other, id) ? 1 : 0;
+        EXPECT_LT(found, count / 4) << other;
+    }
 }
 
 // Ids of jobs in other queues may lie between those that are watched.
@@ -147,6 +151,17 @@ TEST(WatchedJobs, NewWaitsAreCounted)
     EXPECT_EQ(filter->new_waits(), before);
     filter->count_new_wait();
     EXPECT_NE(filter->new_waits(), before);
+}
+
+TEST(WatchedJobs, LooksAreCountedByJob)
+{
+    const auto filter = std::make_unique<LargeFilter>();
+    const std::uint32_t before = filter->looks(database, 7);
+    EXPECT_EQ(filter->count_looks(database, 7, 3), before);
+    EXPECT_EQ(filter->looks(database, 7), before + 3);
+    const std::uint32_t others = filter->looks(database, 8);
+    EXPECT_EQ(filter->count_looks(database, 7, 1), before + 3);
+    EXPECT_EQ(filter->looks(database, 8), others);
 }
 
 // Threads add jobs, one empties the filter over and over, and each thread adds its jobs again
@@ -296,6 +311,57 @@ constexpr WatchSetting released_prepared{
 constexpr WatchSetting released_from_both{.before{both, 0}, .release = both};
 constexpr WatchSetting key{.release = both, .waits_for_key = true, .crashes = 1};
 
+constexpr std::array<WaiterSetting, most_waiters> no_waiters{{no_one, no_one}};
+constexpr WatchSetting few{.before{both, 0}, .release = both, .has_few_before = true, .crashes = 1};
+constexpr WatchSetting few_renewed{.before{both, 0},
+                                   .waiters = no_waiters,
+                                   .waiting = first_job,
+                                   .release = both,
+                                   .has_few_before = true,
+                                   .renewals = 1};
+constexpr WatchSetting few_for_two{.before{both, both},
+                                   .waiters = no_waiters,
+                                   .waiting = both,
+                                   .release = both,
+                                   .has_few_before = true,
+                                   .crashes = 1};
+constexpr Bits third_job = 0b100;
+constexpr Bits all_three = 0b111;
+constexpr WatchSetting three{.before{all_three, 0},
+                             .waiters = no_waiters,
+                             .present = all_three,
+                             .waiting = first_job,
+                             .release = all_three,
+                             .has_few_before = true};
+constexpr WatchSetting three_of_which_one_releases{.before{all_three, 0},
+                                                   .waiters = no_waiters,
+                                                   .present = all_three,
+                                                   .waiting = first_job,
+                                                   .release = third_job,
+                                                   .has_few_before = true};
+// The report of the new wait names the last job.
+constexpr WatchSetting new_three{
+    .before{all_three, 0}, .present = all_three, .release = third_job, .has_few_before = true};
+constexpr WatchSetting three_of_which_two_release{.before{all_three, 0},
+                                                  .waiters = no_waiters,
+                                                  .present = all_three,
+                                                  .waiting = first_job,
+                                                  .release = both,
+                                                  .has_few_before = true};
+constexpr WatchSetting few_of_own{.before{both, 0},
+                                  .waiters{{{.jobs = first_job, .makes = second_job}, no_one}},
+                                  .release = both,
+                                  .has_few_before = true};
+constexpr WatchSetting few_of_which_one_releases{
+    .before{both, 0}, .release = first_job, .has_few_before = true};
+constexpr WatchSetting few_of_which_one_fails{.before{both, 0},
+                                              .policy = AfterPolicy::succeeded,
+                                              .fail = second_job,
+                                              .release = first_job,
+                                              .has_few_before = true};
+constexpr WatchSetting few_prepared{
+    .before{both, 0}, .waiters{{may_be_prepared, no_one}}, .release = both, .has_few_before = true};
+
 void expect_sound(const WatchSetting &setting)
 {
     const Findings findings = explore(WatchModel(setting));
@@ -358,6 +424,20 @@ TEST(WatchModel, NorIfEndsReleaseJobs)
     expect_sound(key);
 }
 
+TEST(WatchModel, NorIfEndsAreNotReportedAsLongAsOtherJobsAreUnfinished)
+{
+    expect_sound(few);
+    expect_sound(few_renewed);
+    expect_sound(few_for_two);
+    expect_sound(three);
+    expect_sound(three_of_which_one_releases);
+    expect_sound(three_of_which_two_release);
+    expect_sound(few_of_own);
+    expect_sound(few_of_which_one_releases);
+    expect_sound(few_of_which_one_fails);
+    expect_sound(few_prepared);
+}
+
 // ---- broken rules ----
 
 TEST(BrokenWatch, LosesAJobIfTheWaiterDoesNotReport)
@@ -380,6 +460,18 @@ TEST(BrokenWatch, LosesAJobIfAnEndThatHasReleasedJobsIsNeverReported)
 {
     expect_loss(released, {.released_end_is_silent = true});
     expect_loss(released_for_two, {.released_end_is_silent = true});
+}
+
+TEST(BrokenWatch, LosesAJobIfLooksAreNotCounted)
+{
+    expect_loss(few_renewed, {.ends_count_looks = false});
+    expect_loss(few_renewed, {.scheduler_counts_looks = false});
+    expect_loss(new_three, {.scheduler_counts_many = false});
+}
+
+TEST(BrokenWatch, LosesAJobIfAnEndReadsTheTablesBeforeTheNumberOfLooks)
+{
+    expect_loss(few, {.end_reads_count_first = false});
 }
 
 TEST(BrokenWatch, LosesAJobIfTheSchedulerDoesNotReadAgain)
