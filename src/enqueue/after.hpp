@@ -35,7 +35,7 @@ struct AfterWords {
 };
 // The same for ids and words that come from elsewhere; the ids may be none.
 job::After after_of(const AfterWords &words, const catalog::Catalogue &catalogue,
-                    const std::vector<std::int64_t> &ids);
+                    const catalog::Queue &queue, const std::vector<std::int64_t> &ids);
 
 // Makes the ends of jobs be reported that new ones come after.
 void watch_jobs_before(const job::After &after);

@@ -192,7 +192,7 @@ void check_nodes(std::shared_ptr<const Catalogue> &catalogue, Graph &graph,
         if (node.words.any() && graph.order.after[i].empty() && node.after_ids.empty())
             refuse("job \"" + graph.names[i].name + "\" of the graph comes after none",
                    "Give after_policy and on_failure with after.");
-        node.after = after_of(node.words, *catalogue, node.after_ids);
+        node.after = after_of(node.words, *catalogue, *node.queue, node.after_ids);
         if (!graph.order.after[i].empty() || !node.after.jobs.empty())
             node.options.waits_for = core::WaitsFor::jobs;
     }

@@ -138,7 +138,7 @@ void insert_history(const catalog::Queue &queue, std::span<const ClaimedJob> job
         workers.push_back(job.worker_id.value_or(0));
         types.push_back(job.type);
         keys.push_back(job.key);
-        reasons.push_back(std::string(core::name(failure.reason)));
+        reasons.emplace_back(core::name(failure.reason));
         errors.push_back(failure.error);
         traces.push_back(traceparent_of(job).value_or(""));
     }
@@ -213,6 +213,7 @@ std::optional<pg::Error> try_to_expire(const catalog::Queue &queue,
 {
     const Failure expired{core::Reason::expired, "", "job expired before it started"};
     std::vector<UnstartedEnd> ends;
+    ends.reserve(ids.size());
     for (const std::int64_t id : ids)
         ends.push_back({id, expired});
     int ended = 0;

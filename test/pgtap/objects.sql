@@ -980,7 +980,6 @@ $got$, $want$VALUES
     ('batches', 'succeeded', 'bigint'),
     ('batches', 'failed', 'bigint'),
     ('batches', 'skipped', 'bigint'),
-    ('batches', 'created_time', 'timestamp with time zone'),
     ('batches_detail', 'batch_id', 'bigint'),
     ('batches_detail', 'name', 'text'),
     ('batches_detail', 'queue', 'text'),

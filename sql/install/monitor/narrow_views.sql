@@ -30,7 +30,7 @@ SELECT id, queue, job_type, job_key, outcome, attempt, scheduled_run_time
 FROM hipq.jobs_detail;
 
 CREATE VIEW hipq.batches WITH (security_barrier) AS
-SELECT batch_id, name, state, jobs, unfinished, succeeded, failed, skipped, created_time
+SELECT batch_id, name, state, jobs, unfinished, succeeded, failed, skipped
 FROM hipq.batches_detail;
 
 CREATE VIEW hipq.graphs WITH (security_barrier) AS

@@ -6,6 +6,7 @@
 #include "catalog/queue_statements.hpp"
 #include "job/batches/batch_joins.hpp"
 #include "pg/internal_write.hpp"
+#include "pg/known_table.hpp"
 #include "pg/transaction.hpp"
 #include "shared/wakeup/watched_jobs.hpp"
 
@@ -226,7 +227,8 @@ void fail_members(const catalog::Queue &queue)
         INSERT INTO hipq.batch_failure (batch_id, outcome, job_id)
         SELECT job.batch_id, 'cancelled', job.id FROM {live} AS job WHERE job.batch_id IS NOT NULL
         ON CONFLICT DO NOTHING)";
-    if (queue.has_waits)
+    const std::string live = queue.live_table();
+    if (queue.has_waits && pg::call([&] { return pg::known_table(live.c_str()); }) != nullptr)
         pg::as_hipq([&] { catalog::statement_for(queue, insert_failures_sql).run(); });
 }
 

@@ -75,7 +75,8 @@ void note_batch_failure(std::int64_t batch_id, std::int64_t job_id, std::string_
 // For a job that another one replaces, in the same queue.
 void forget_batch_failure(std::int64_t batch_id, std::int64_t job_id);
 
-// For a queue that is dropped: its unfinished jobs count as cancelled in their batches.
+// For a queue that is dropped, with or without its tables: its unfinished jobs count as cancelled
+// in their batches.
 void fail_members(const catalog::Queue &queue);
 
 // For jobs that move to another queue, in the transaction that moves them.

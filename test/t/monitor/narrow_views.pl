@@ -41,6 +41,7 @@ $hipq->sql(q{
 			"scheduled_run_time": "2100-01-01 00:00:00+00"},
 		{"name": "send the newsletter", "job_type": "newsletter", "queue": "shop.mail",
 			"after": ["make the thumbnails"]}]', queue => 'shop.orders');
+	SELECT hipq.create_batch('subscribers of 2026-11-30', queue => 'shop.mail');
 	INSERT INTO hipq.schedule (name, cron, role, queue_id, job_type, job_key)
 		SELECT 'weekly-letter', '0 7 * * mon', 'shop', queue_id, 'newsletter', 'NONE'
 			FROM hipq.queue WHERE name = 'mail'});
