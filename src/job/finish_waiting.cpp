@@ -12,6 +12,7 @@
 #include "job/final_rows.hpp"
 #include "job/job_row.hpp"
 #include "job/set_aside.hpp"
+#include "job/two_phase.hpp"
 #include "pg/compat.hpp"
 #include "pg/error_classes.hpp"
 #include "pg/internal_write.hpp"
@@ -179,6 +180,7 @@ std::set<std::int64_t> finish_waiting(const catalog::Queue &queue,
         }
         if (jobs.empty())
             return ended;
+        forbid_two_phase(NoTwoPhase::job_taken);  // rows written by SQL do so in the guard trigger
         insert_final_rows(queue, jobs, by_job, now);
         if (std::ranges::all_of(ends, is_brief))
             insert_history(queue, jobs, by_job, now);
