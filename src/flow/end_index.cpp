@@ -5,15 +5,13 @@
 // first.
 #include "flow/end_index.hpp"
 
-#include "job/job_row.hpp"
+#include "job/id_index.hpp"
 #include "job/plain_table.hpp"
-#include "pg/compat.hpp"
 
 extern "C" {
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "partitioning/partdesc.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 }
 
@@ -52,7 +50,7 @@ struct EndIndex::Leaf {
     AttrNumber error;
 
     bool open(Relation opened);
-    bool find(std::int64_t id) const;
+    bool find(std::int64_t id) const { return job::find_by_id(table, index, id, slot); }
     bool has_succeeded() const;
     void close() const;
 };
@@ -68,19 +66,6 @@ bool EndIndex::Leaf::open(Relation opened)
     index = open_index_on(table, ::get_attnum(oid, "id"));
     slot = ::table_slot_create(table, nullptr);
     return index != nullptr && error != InvalidAttrNumber;
-}
-
-bool EndIndex::Leaf::find(std::int64_t id) const
-{
-    ScanKeyData equal;
-    ::ScanKeyInit(&equal, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
-    IndexScanDesc scan = pg::begin_index_scan(table, index, 1);
-    ::index_rescan(scan, &equal, 1, nullptr, 0);
-    const bool found = ::index_getnext_slot(scan, ForwardScanDirection, slot);
-    if (found)
-        ::ExecMaterializeSlot(slot);
-    ::index_endscan(scan);
-    return found;
 }
 
 // Of the row that was found.

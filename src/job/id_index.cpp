@@ -13,6 +13,7 @@ extern "C" {
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
@@ -148,6 +149,19 @@ bool may_have(const catalog::Queue &queue, const std::vector<std::int64_t> &ids)
 {
     const pg::Parameter array(ids);
     return pg::call([&] { return queue_may_have(queue.table.c_str(), array); });
+}
+
+bool find_by_id(Relation table, Relation index, std::int64_t id, TupleTableSlot *slot)
+{
+    ScanKeyData equal;
+    ::ScanKeyInit(&equal, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
+    IndexScanDesc scan = pg::begin_index_scan(table, index, 1);
+    ::index_rescan(scan, &equal, 1, nullptr, 0);
+    const bool found = ::index_getnext_slot(scan, ForwardScanDirection, slot);
+    if (found)
+        ::ExecMaterializeSlot(slot);
+    ::index_endscan(scan);
+    return found;
 }
 
 }  // namespace hipq::job

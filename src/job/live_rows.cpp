@@ -2,6 +2,7 @@
 // key, and uses the table's access method.
 #include "job/live_rows.hpp"
 
+#include "job/id_index.hpp"
 #include "job/plain_table.hpp"
 #include "job/two_phase.hpp"
 #include "pg/compat.hpp"
@@ -16,7 +17,6 @@ extern "C" {
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
-#include "utils/fmgroids.h"
 }
 
 namespace hipq::job {
@@ -142,15 +142,7 @@ bool LiveRows::Table::find_by_key(std::int64_t id)
 {
     if (key == nullptr)
         key = ::index_open(pg::primary_key_of(live), lock_mode);
-    ScanKeyData equal;
-    ::ScanKeyInit(&equal, 1, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(id));
-    IndexScanDesc scan = pg::begin_index_scan(live, key, 1);
-    ::index_rescan(scan, &equal, 1, nullptr, 0);
-    const bool found = ::index_getnext_slot(scan, ForwardScanDirection, slot);
-    if (found)
-        ::ExecMaterializeSlot(slot);
-    ::index_endscan(scan);
-    return found;
+    return find_by_id(live, key, id, slot);
 }
 
 // Returns a column of the row that was found; it must be one that is never NULL.
