@@ -57,7 +57,7 @@ struct DependencyIndex::Table {
     Datum value(DependencyColumn column) const;
     bool is_null(DependencyColumn column) const;
     std::size_t read_later(std::int64_t before, std::span<Later> rows) const;
-    std::size_t read_before(int queue, std::int64_t job, std::int64_t below,
+    std::size_t read_before(int queue, std::int64_t job, Between ids, From from,
                             std::span<Before> rows) const;
     bool find_job(int queue, std::int64_t job) const;
     void close() const;
@@ -111,17 +111,19 @@ std::size_t DependencyIndex::Table::read_later(std::int64_t before, std::span<La
     return count;
 }
 
-std::size_t DependencyIndex::Table::read_before(int queue, std::int64_t job, std::int64_t below,
+std::size_t DependencyIndex::Table::read_before(int queue, std::int64_t job, Between ids, From from,
                                                 std::span<Before> rows) const
 {
-    std::array<ScanKeyData, 3> keys;
+    std::array<ScanKeyData, 4> keys;
     ::ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(queue));
     ::ScanKeyInit(&keys[1], 2, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(job));
-    ::ScanKeyInit(&keys[2], 3, BTLessStrategyNumber, F_INT8LT, Int64GetDatum(below));
+    ::ScanKeyInit(&keys[2], 3, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(ids.above));
+    ::ScanKeyInit(&keys[3], 3, BTLessStrategyNumber, F_INT8LT, Int64GetDatum(ids.below));
+    const auto direction = from == From::highest ? BackwardScanDirection : ForwardScanDirection;
     IndexScanDesc scan = pg::begin_index_scan(dependency, by_job, keys.size());
     ::index_rescan(scan, keys.data(), keys.size(), nullptr, 0);
     std::size_t count = 0;
-    while (count < rows.size() && ::index_getnext_slot(scan, BackwardScanDirection, slot)) {
+    while (count < rows.size() && ::index_getnext_slot(scan, direction, slot)) {
         const bool is_kept = !is_null(at_outcome);
         rows[count++] = {DatumGetInt64(value(at_before_id)),
                          DatumGetInt32(value(at_before_queue_id)), is_kept,
@@ -190,11 +192,11 @@ std::vector<DependencyIndex::Later> DependencyIndex::jobs_after(std::int64_t bef
 }
 
 std::vector<DependencyIndex::Before> DependencyIndex::jobs_before(int queue_id, std::int64_t job_id,
-                                                                  std::int64_t below,
+                                                                  Between ids, From from,
                                                                   std::size_t most)
 {
     std::vector<Before> rows(most);
-    rows.resize(pg::call([&] { return table_->read_before(queue_id, job_id, below, rows); }));
+    rows.resize(pg::call([&] { return table_->read_before(queue_id, job_id, ids, from, rows); }));
     return rows;
 }
 

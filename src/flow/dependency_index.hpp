@@ -24,14 +24,20 @@ public:
     };
     std::vector<Later> jobs_after(std::int64_t before_id, std::size_t most);
 
-    // Jobs that a job comes directly after, from the highest id below `below` down, at most `most`.
+    // Jobs that a job comes directly after, at most `most`, with ids between two others, from the
+    // highest or from the lowest one on.
     struct Before {
         std::int64_t id;
         int queue_id;
         bool is_kept;        // the row says how it has ended, because its own is gone
         bool has_succeeded;  // if so
     };
-    std::vector<Before> jobs_before(int queue_id, std::int64_t job_id, std::int64_t below,
+    struct Between {
+        std::int64_t above = std::numeric_limits<std::int64_t>::min();
+        std::int64_t below = std::numeric_limits<std::int64_t>::max();
+    };
+    enum class From : bool { highest, lowest };
+    std::vector<Before> jobs_before(int queue_id, std::int64_t job_id, Between ids, From from,
                                     std::size_t most);
 
     // What a job with jobs before it waits for; nothing: there are none.

@@ -8,9 +8,10 @@
 
 namespace hipq::flow {
 
-// Of held jobs with many jobs before them: down to which id all of these have ended. An end is
-// final, so this stays true. A process keeps it from one look to the next.
-using EndedDownTo = std::map<std::int64_t, std::int64_t>;
+// Of held jobs with many jobs before them: between which ids any of these may be unfinished. All
+// others have ended. An end is final, so this stays true. A process keeps it from one look to the
+// next.
+using OpenEnds = std::map<std::int64_t, DependencyIndex::Between>;
 
 // Needs a transaction. close() closes what it has opened, or the abort does.
 class EndsBefore {
@@ -28,8 +29,7 @@ public:
     // it. While a job is unfinished that it waits for, not all others are counted. `reported` are
     // the jobs whose ends the caller has not looked at before; none: it must not rely on `known`.
     std::optional<job::WaitState> state_of(const catalog::Queue &queue, std::int64_t job_id,
-                                           const std::set<std::int64_t> &reported,
-                                           EndedDownTo &known);
+                                           const std::set<std::int64_t> &reported, OpenEnds &known);
 
     // The same, whole, if the job has few jobs before it (core::few_jobs_before).
     std::optional<job::WaitState> state_of_few(const catalog::Queue &queue, std::int64_t job_id);
@@ -39,9 +39,9 @@ public:
 private:
     struct Reading {
         job::WaitState state;
-        std::int64_t ended_to = std::numeric_limits<std::int64_t>::max();
-        bool may_stop = false;  // at an unfinished job
-        bool is_long = false;   // many jobs before
+        DependencyIndex::Between open{};  // outside, all have ended
+        bool may_stop = false;            // at an unfinished job
+        bool is_long = false;             // many jobs before
         bool only_few = false;
     };
     EndsBefore(const catalog::Catalogue &catalogue, DependencyIndex dependencies)
@@ -49,7 +49,10 @@ private:
     {
     }
     bool count(job::WaitState &state, const DependencyIndex::Before &before);
-    bool read_down(Reading &reading, const catalog::Queue &queue);
+    bool read(Reading &reading, const catalog::Queue &queue, DependencyIndex::From from);
+    std::int64_t middle(const catalog::Queue &queue, std::int64_t job_id, std::int64_t lowest,
+                        std::int64_t highest);
+    bool watch_one(Reading &reading, const catalog::Queue &queue);
     bool has_failed(const catalog::Queue &queue, std::int64_t job_id,
                     const std::set<std::int64_t> &reported);
 

@@ -25,7 +25,7 @@ void release_after(const catalog::Queue &queue, std::span<const job::ClaimedJob>
 // transaction in READ COMMITTED.
 struct Reports {
     std::set<std::int64_t> ended;  // jobs whose ends, or of which new waits, were reported
-    EndedDownTo &known;            // from earlier decisions about all ends that were reported
+    OpenEnds &known;               // from earlier decisions about all ends that were reported
 };
 struct Decisions {
     bool any = false;                               // jobs were released or ended
@@ -50,7 +50,7 @@ struct Waits {
     // Ended jobs whose later jobs must be looked at; of the first, those up to `done` have been.
     std::deque<std::int64_t> ended{};
     job::LaterJob done{};
-    EndedDownTo ended_down_to{};
+    OpenEnds open_ends{};
     // A walk over all held jobs of all queues: those still to walk over, and the place in the
     // first.
     std::optional<unsigned> walk{};   // databases::wait_calls() at its beginning; nothing: no walk

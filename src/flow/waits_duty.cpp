@@ -50,7 +50,7 @@ void decide_about(Waits &waits, const Catalogue &catalogue, int queue_id,
             catalog::lock_or_raise(*queue);
             const pg::LockTimeoutScope bounded(longest_lock);
             HIPQ_POINT("before-decide");
-            decisions = decide(catalogue, *queue, ids, {reported, waits.ended_down_to}, pg::now());
+            decisions = decide(catalogue, *queue, ids, {reported, waits.open_ends}, pg::now());
             HIPQ_POINT("after-decide");
         });
     });
@@ -130,7 +130,7 @@ void begin_walk(Waits &waits, unsigned calls)
 {
     waits.walk = calls;
     waits.place = {};
-    waits.ended_down_to.clear();
+    waits.open_ends.clear();
     waits.is_walk_whole = process::do_duty(core::Duty::waits, nullptr, [&] {
         pg::with_transaction([&] {
             const std::vector<int> queues = job::queues_with_dependencies();

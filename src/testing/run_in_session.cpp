@@ -264,7 +264,7 @@ private:
         const auto catalogue = catalog::catalogue();
         bool any = false;
         flow::HeldPlace place;
-        flow::EndedDownTo known;
+        flow::OpenEnds known;
         for (auto ids = flow::held_jobs(queue, place); !ids.empty();
              ids = flow::held_jobs(queue, place))
             any = flow::decide(*catalogue, queue, ids, {{}, known}, pg::now()).any || any;
