@@ -187,6 +187,22 @@ bool is_idle(const Waits &waits)
     return waits.ended.empty() && waits.queues.empty();
 }
 
+// The scheduler before has looked at all waits, or this one walks over them. What only that one has
+// known is when the batches close by themselves that jobs wait for.
+void follow_scheduler(Waits &waits)
+{
+    const databases::WaitCalls calls = databases::wait_calls();
+    waits.known = calls.seen;
+    if (calls.seen != calls.present || calls.open_until == pg::infinity)
+        return;
+    const bool is_done = process::do_duty(core::Duty::waits, nullptr, [&] {
+        pg::with_transaction(
+            [&] { waits.open_until = job::jobs_after_open_batches(calls.open_until); });
+    });
+    if (!is_done)
+        waits.known = 0;
+}
+
 // Takes what was reported, and begins a walk if one is due. A walk that has begun goes on to its
 // end, however often another one is asked for, so that it reaches all jobs. As long as anything is
 // left to do, the next scheduler would have to walk.
@@ -194,8 +210,6 @@ void take_reports(Waits &waits)
 {
     (void)databases::was_asked_for_waits();
     const databases::WaitCalls calls = databases::wait_calls();
-    if (!waits.known.has_value())
-        waits.known = calls.seen;
     for (const std::int64_t id : wakeup::take_reported_ends())
         waits.ended.push_back(id);
     const pg::Time now = pg::now();
@@ -203,10 +217,10 @@ void take_reports(Waits &waits)
         waits.next_walk = now + walk_interval;
     const bool is_due =
         (waits.known != calls.present && now >= waits.walk_again) || now >= waits.next_walk;
+    if (is_due || !is_idle(waits))
+        databases::waits_seen(0);
     if (is_due && !waits.walk.has_value())
         begin_walk(waits, calls.present);
-    if (!is_idle(waits))
-        databases::waits_seen(0);
 }
 
 // The extension of 0.2.0 has no tables for waits: there nothing is held. Once it is updated, all
@@ -253,6 +267,8 @@ pg::Time look_at_waits(Waits &waits, const Catalogue &catalogue)
         return pg::infinity;
     }
     const auto end = Clock::now() + longest_look;
+    if (!waits.known.has_value())
+        follow_scheduler(waits);
     take_reports(waits);
     try_locked_again(waits, catalogue, pg::now());
     look_after_expiry(waits, catalogue, pg::now());
@@ -267,12 +283,14 @@ pg::Time look_at_waits(Waits &waits, const Catalogue &catalogue)
         return pg::now();
     if (waits.walk.has_value())
         end_walk(waits);
+    const pg::Time open_until =
+        waits.open_until.empty() ? pg::infinity : waits.open_until.begin()->first;
     if (waits.locked.empty())
-        databases::waits_seen(*waits.known);
+        databases::waits_seen(*waits.known, open_until);
     wakeup::renew_watches();
     const bool walks_again = waits.known != databases::wait_calls().present;
     return std::min({waits.next_try, waits.next_walk, walks_again ? waits.walk_again : pg::infinity,
-                     waits.open_until.empty() ? pg::infinity : waits.open_until.begin()->first});
+                     open_until});
 }
 
 }  // namespace hipq::flow

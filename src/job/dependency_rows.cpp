@@ -51,6 +51,18 @@ constinit pg::Statement select_later(R"(
     ORDER BY later.queue_id, later.job_id
     LIMIT $4)");
 
+// OFFSET makes the rows after each batch be searched, which are few.
+constinit pg::Statement select_after_open(R"(
+    SELECT batch.expires_time, later.queue_id, later.job_id
+    FROM hipq.batch AS batch
+    CROSS JOIN LATERAL (
+        SELECT dependency.queue_id, dependency.job_id
+        FROM hipq.dependency AS dependency
+        WHERE dependency.before_id = batch.batch_id AND dependency.before_queue_id = 0
+        OFFSET 0
+    ) AS later
+    WHERE batch.closed_time IS NULL AND batch.expires_time >= $1)");
+
 // A loose index scan, which steps from one queue to the next.
 constinit pg::Statement select_queues(R"(
     WITH RECURSIVE queue AS (
@@ -292,6 +304,14 @@ std::vector<LaterJob> jobs_after(std::span<const std::int64_t> before_ids, Later
     std::vector<LaterJob> jobs;
     for (const pg::Row row : rows)
         jobs.push_back({row.integer32(0), row.integer(1)});
+    return jobs;
+}
+
+std::set<std::pair<pg::Time, LaterJob>> jobs_after_open_batches(pg::Time since)
+{
+    std::set<std::pair<pg::Time, LaterJob>> jobs;
+    for (const pg::Row row : pg::as_hipq([&] { return select_after_open.run(since); }))
+        jobs.insert({row.time(0), LaterJob{row.integer32(1), row.integer(2)}});
     return jobs;
 }
 

@@ -91,6 +91,7 @@ memory::DatabaseSlot *slot_for(Oid database)
                                           .aimed_calls = 1,
                                           .wait_calls = 1,
                                           .waits_seen = 0,
+                                          .batches_open_until = pg::infinity,
                                           .waits_asked = false,
                                           .prepares = 0,
                                           .lane_losses = 1,

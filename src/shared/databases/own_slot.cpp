@@ -125,14 +125,18 @@ WaitCalls wait_calls()
 {
     const memory::Lock lock(LW_SHARED);
     const memory::DatabaseSlot *slot = slot_of(mine);
-    return slot == nullptr ? WaitCalls{} : WaitCalls{slot->wait_calls, slot->waits_seen};
+    return slot == nullptr
+               ? WaitCalls{}
+               : WaitCalls{slot->wait_calls, slot->waits_seen, slot->batches_open_until};
 }
 
-void waits_seen(unsigned calls)
+void waits_seen(unsigned calls, pg::Time open_until)
 {
     const memory::Lock lock(LW_EXCLUSIVE);
-    if (memory::DatabaseSlot *slot = slot_of(mine); slot != nullptr)
+    if (memory::DatabaseSlot *slot = slot_of(mine); slot != nullptr) {
         slot->waits_seen = calls;
+        slot->batches_open_until = open_until;
+    }
 }
 
 unsigned count_aimed_calls()

@@ -24,13 +24,15 @@ SharesAsked take_shares_asked();
 bool was_asked_for_waits();
 // A number that changes with each waits_unknown(), and the one that was last passed to
 // waits_seen(): if they differ, all waits must be looked at. The scheduler passes 0 as long as it
-// works on waits, so that the next one looks at all of them if it exits.
+// works on waits, so that the next one looks at all of them if it exits. If they are equal, the
+// next one needs only jobs after batches that were open until that time or a later one.
 struct WaitCalls {
-    unsigned present;
-    unsigned seen;
+    unsigned present = 0;
+    unsigned seen = 0;
+    pg::Time open_until = pg::infinity;
 };
 WaitCalls wait_calls();
-void waits_seen(unsigned calls);
+void waits_seen(unsigned calls, pg::Time open_until = pg::infinity);
 // begin_look() clears the requests before a look, so that requests made during the look are not
 // lost. end_look() returns the earliest of those requests and of what the look found.
 void begin_look();

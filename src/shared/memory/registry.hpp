@@ -69,11 +69,13 @@ struct DatabaseSlot {
                        // owners_not_known
     bool looked;  // a scheduler has looked at the database since the server started, and cleaned up
                   // after the previous run
-    unsigned restores;     // number of jobs_restored() calls, plus one
-    unsigned aimed_calls;  // number of jobs_aimed() calls, plus one
-    unsigned wait_calls;   // number of waits_unknown() calls, plus one
-    unsigned waits_seen;   // `wait_calls` when all waits had been looked at; 0: not yet
-    bool waits_asked;      // the end of a watched job was reported
+    unsigned restores;            // number of jobs_restored() calls, plus one
+    unsigned aimed_calls;         // number of jobs_aimed() calls, plus one
+    unsigned wait_calls;          // number of waits_unknown() calls, plus one
+    unsigned waits_seen;          // `wait_calls` when all waits had been looked at; 0: not yet
+    pg::Time batches_open_until;  // the earliest time at which one of the batches that jobs come
+                                  // after closes by itself, when all waits had been looked at
+    bool waits_asked;             // the end of a watched job was reported
     unsigned prepares;     // `Registry::prepares` after its last note_prepared(); 0: there was none
     unsigned lane_losses;  // number of lose_lanes() calls, plus one; shared/lanes/lane_table.hpp
     unsigned lane_searches;  // `lane_losses` when all lanes were last found; 0: not yet

@@ -362,6 +362,23 @@ is($hipq->outcome(callback_of($batch)), 'succeeded', 'a batch that nobody closes
 is($hipq->sql("SELECT state FROM ran WHERE batch = $batch"), 'abandoned', 'its callback is told');
 $hipq->set('hipq.clock_offset' => '0');
 
+# The scheduler that has seen the batch leaves, or is replaced, before the batch expires.
+$batch = batch(q{, expires_after => '3 hours'});
+my $scheduler = "pg_stat_activity WHERE backend_type = 'hipq scheduler'";
+ok($hipq->wait_until("SELECT count(*) = 0 FROM $scheduler"),
+	'the scheduler leaves while a batch is open');
+$hipq->set('hipq.clock_offset' => '4h');
+is($hipq->outcome(callback_of($batch)), 'succeeded', 'the next one ends the batch');
+$hipq->set('hipq.clock_offset' => '0');
+$batch = batch(q{, expires_after => '50 seconds'});
+is(waits($batch), 'jobs', 'the scheduler stays for a batch that expires soon');
+my $pid = $hipq->sql("SELECT pid FROM $scheduler");
+$hipq->sql("SELECT pg_terminate_backend($pid)");
+ok($hipq->wait_until("SELECT pid <> $pid FROM $scheduler"), 'after its end there is another one');
+$hipq->set('hipq.clock_offset' => '4h');
+is($hipq->outcome(callback_of($batch)), 'succeeded', 'which ends the batch, too');
+$hipq->set('hipq.clock_offset' => '0');
+
 # ---- crashes
 $batch = batch();
 $lock = $hipq->hold_lock;
