@@ -33,9 +33,7 @@ hipq_enqueue() {
 
 # Measures from the reload of the setting until all executors are idle and no job is left. The loop
 # reads the table only when all executors are idle. Sets drained_seconds.
-hipq_drain() {
-    local kept=$1
-    [ "$contestant" != hipq_nothing_kept ] || kept=0
+hipq_await() {
     sql -c "ALTER SYSTEM SET hipq.enabled = on"
     drained_seconds=$(sql <<'SQL' | tail -n 1
         SELECT clock_timestamp() AS start, pg_reload_conf() \gset
@@ -50,6 +48,13 @@ hipq_drain() {
         SELECT extract(epoch FROM clock_timestamp() - :'start');
 SQL
     )
+}
+
+# The same, of $1 jobs that succeed.
+hipq_drain() {
+    local kept=$1
+    [ "$contestant" != hipq_nothing_kept ] || kept=0
+    hipq_await
     [ "$(sql -c "SELECT count(*) FROM hipq.jobs_detail WHERE outcome = 'succeeded'")" = "$kept" ] || die "$contestant: not every job succeeded"
     [ "$(sql -c "SELECT count(*) FROM hipq.job WHERE error <> 'NONE'")" = 0 ] || die "$contestant: a job failed"
 }
