@@ -205,6 +205,29 @@ is($hipq->sql("SELECT count(*) FILTER (WHERE ran.id = ANY (leaves)) || ' '
 	FROM flow CROSS JOIN ran JOIN ran AS sink ON sink.id = flow.sink"), "$many true",
 	'the last job runs once all others have');
 
+# The same in no order of the ids, also with one that fails.
+foreach my $failing (0, 1)
+{
+	$hipq->sql(qq{
+		SELECT hipq.pause('app.main');
+		DROP TABLE flow;
+		CREATE TABLE flow (leaf bigint);
+		WITH leaf AS (
+			INSERT INTO hipq.app_main (job_type, job_data, priority, max_retries)
+			SELECT 'by_lock', CASE WHEN n = 77 * $failing THEN '{"fail": 1}' ELSE '{}' END::jsonb,
+				n * 7919 % $many, 0
+			FROM generate_series(1, $many) AS n
+			RETURNING id)
+		INSERT INTO flow SELECT id FROM leaf});
+	my ($sink, $after_ends) = map { $hipq->sql("SELECT hipq.enqueue('by_lock', queue => 'app.main',
+		after => array_agg(leaf), after_policy => '$_') FROM flow") } 'succeeded', 'finished';
+	$hipq->sql("SELECT hipq.resume('app.main')");
+	is($hipq->outcome($sink), $failing ? 'failed' : 'succeeded', 'many jobs end in no order');
+	is($hipq->outcome($after_ends), 'succeeded', 'and those after them');
+	is($hipq->sql("SELECT count(*) || ' ' || bool_and(n < (SELECT n FROM ran WHERE id = $after_ends))
+		FROM ran JOIN flow ON leaf = id"), ($many - $failing) . ' true', 'the last one after all');
+}
+
 # ---- nothing is left
 is($hipq->sql('SELECT count(*) FROM hipq.job WHERE waits_for IS NOT NULL'), 0, 'no job is held');
 done_testing();
