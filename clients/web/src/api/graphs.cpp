@@ -1,4 +1,4 @@
-// Graphs: a list, and the jobs of one.
+// Jobs that belong together: a list of graphs, the jobs of one, and a list of batches.
 #include "api/api.hpp"
 #include "database/statements.hpp"
 
@@ -6,19 +6,19 @@ namespace hipq::web {
 
 namespace {
 
-constexpr const char *graphs_at_once = "50";
+constexpr const char *most_at_once = "50";
 constexpr int most_jobs = 5000;  // some 0.3 s of the server
 
-// An extension from before the graphs has no such views.
+// An extension from before 0.3.0 has no such views.
 template <class Read>
-std::string read_graphs(Read read)
+std::string read_groups(Read read)
 {
     try {
         return read();
     } catch (const DatabaseError &error) {
         if (error.sqlstate != "42P01" && error.sqlstate != "42883")
             throw;
-        throw Problem(404, "the extension of this database is too old for graphs",
+        throw Problem(404, "the extension of this database is too old for graphs and batches",
                       "Run ALTER EXTENSION hipq UPDATE there.");
     }
 }
@@ -26,15 +26,23 @@ std::string read_graphs(Read read)
 std::string list_graphs(const Call &call)
 {
     const auto before = call.parameter("before");
-    return read_graphs([&] {
-        return object({{"graphs", call.link().rows(statements::graphs, {before, graphs_at_once})}});
+    return read_groups([&] {
+        return object({{"graphs", call.link().rows(statements::graphs, {before, most_at_once})}});
+    });
+}
+
+std::string list_batches(const Call &call)
+{
+    const auto before = call.parameter("before");
+    return read_groups([&] {
+        return object({{"batches", call.link().rows(statements::batches, {before, most_at_once})}});
     });
 }
 
 std::string graph_page(const Call &call)
 {
     const std::string id = call.part(1);
-    const std::string jobs = read_graphs([&] {
+    const std::string jobs = read_groups([&] {
         return call.link().rows(statements::graph_jobs, {id, std::to_string(most_jobs + 1)});
     });
     if (jobs == "[]")
@@ -51,6 +59,7 @@ std::vector<Route> graph_routes()
     return {
         {Route::Kind::look, "/api/graphs", list_graphs},
         {Route::Kind::look, "/api/graphs/([0-9]{1,18})", graph_page},
+        {Route::Kind::look, "/api/batches", list_batches},
     };
 }
 

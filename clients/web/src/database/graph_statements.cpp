@@ -1,4 +1,4 @@
-// The statements about graphs: jobs that come after each other.
+// The statements about jobs that belong together: graphs and batches.
 #include "database/statements.hpp"
 
 namespace hipq::web::statements {
@@ -47,6 +47,16 @@ const char *const graph_of_job = R"(
 SELECT jobs.graph_id::text AS graph_id, jobs.name
 FROM {0.3? hipq.graph_jobs : (SELECT 0::bigint AS graph_id, '' AS name, 0::bigint AS job_id)} AS jobs
 WHERE jobs.job_id = $1::bigint
+)";
+
+const char *const batches = R"(
+SELECT batch.batch_id::text AS batch_id, batch.name, batch.queue, batch.state, batch.jobs,
+       batch.unfinished, batch.succeeded, batch.failed, batch.skipped,
+       batch.callback_id::text AS callback_id, batch.created_time
+FROM hipq.batches_detail AS batch
+WHERE batch.batch_id < coalesce($1::bigint, 9223372036854775807)
+ORDER BY batch.batch_id DESC
+LIMIT $2::integer
 )";
 
 }  // namespace hipq::web::statements

@@ -83,6 +83,8 @@ extern const char *const graphs;
 // Jobs of graph $1, $2 of them at most, by id; and the graph of job $1, with its name there.
 extern const char *const graph_jobs;
 extern const char *const graph_of_job;
+// Batches, the newest first: those older than $1, or all; $2: maximum number.
+extern const char *const batches;
 
 // $1: queue, $2: job type, $3: throttle key, $4: instance; pause: $5: why.
 extern const char *const pause;

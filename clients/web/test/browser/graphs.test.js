@@ -101,6 +101,24 @@ test("a graph of many jobs is shown by layers", async () => {
   await visitor.leave();
 });
 
+test("batches are listed with the job after each", async () => {
+  const batch = sql("SELECT hipq.create_batch('parcels of today', callback_type => 'hold', queue => 'web.letters')");
+  sql(`SELECT hipq.enqueue_many('hold', ARRAY['{}', '{}']::jsonb[], queue => 'web.letters', batch => ${batch},
+    scheduled_run_time => '2100-01-01 00:00:00+00')`);
+  const callback = sql(`SELECT callback_id FROM hipq.batches_detail WHERE batch_id = ${batch}`);
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.open("graphs", "Graphs", "parcels of today");
+  const row = visitor.row("parcels of today");
+  await row.getByText("2 unfinished").waitFor();
+  await row.getByText("open", { exact: true }).waitFor();
+  sql(`SELECT hipq.cancel_batch(${batch})`);
+  await row.getByText("2 failed").waitFor();
+  await row.getByRole("link", { name: callback, exact: true }).click();
+  await visitor.heading(`Job ${callback}`);
+  assert.deepEqual(visitor.errors, []);
+  await visitor.leave();
+});
+
 test("a graph that is not there is said in place", async () => {
   const visitor = await Visitor.enter(browser, "web_operator");
   await visitor.open("graphs/900000000000000000", "Graph 900000000000000000");

@@ -1,4 +1,5 @@
-// The list of graphs, the newest first, live; with links to their pages.
+// The lists of graphs and of batches, the newest first, live; with links to the pages of graphs and
+// jobs.
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
@@ -19,19 +20,20 @@ function stateOf({ ended_time: ended, running, failed, waiting, succeeded }) {
 
 const took = ({ created_time: from, ended_time: to }) => (to ? seconds((Date.parse(to) - Date.parse(from)) / 1000) : "–");
 
-const outcomes = ["failed", "skipped", "running", "waiting", "succeeded"];
+const graphOutcomes = ["failed", "skipped", "running", "waiting", "succeeded"];
 
 /** The counts that are not 0: "1 failed, 2 succeeded". */
-const outcomesOf = (graph) =>
-  outcomes
-    .filter((outcome) => Number(graph[outcome]) > 0)
-    .map((outcome) => `${number(graph[outcome])} ${outcome}`)
+const outcomesOf = (group, names) =>
+  names
+    .filter((outcome) => Number(group[outcome]) > 0)
+    .map((outcome) => `${number(group[outcome])} ${outcome}`)
     .join(", ");
 
-const makeTable = () =>
+const graphKey = ({ graph_id: id }) => id;
+const graphTable = () =>
   new Table({
     label: "Graphs",
-    key: ({ graph_id: id }) => id,
+    key: graphKey,
     empty: "There is no graph",
     emptyWords: "hipq.enqueue_graph() makes one, of jobs that come after each other. You see the jobs that you may read.",
     columns: [
@@ -49,45 +51,79 @@ const makeTable = () =>
         cell: (names) => h("span", { class: "names" }, names),
       },
       { title: "Jobs", kind: "number", value: ({ jobs, has_more: hasMore }) => `${number(jobs)}${hasMore ? "+" : ""}` },
-      { title: "Outcomes", kind: "wide", value: outcomesOf },
+      { title: "Outcomes", kind: "wide", value: (graph) => outcomesOf(graph, graphOutcomes) },
       { title: "Queue", value: ({ queues }) => queues, cell: (queues) => queues.flatMap((queue) => [" ", queueLink(queue)]).slice(1) },
       { title: "Enqueued", value: ({ created_time: time }) => time, cell: ago },
       { title: "Took", kind: "number", value: took },
     ],
   });
 
-// The newest graphs, and those that the viewer has asked for.
-class GraphList {
-  #graphs = new Map();
-  #table = makeTable();
-  #older = button("Show older", () => this.#load([...this.#graphs.keys()].at(-1)));
+const batchKey = ({ batch_id: id }) => id;
+const batchOutcomes = ["failed", "skipped", "unfinished", "succeeded"];
 
-  constructor() {
+const batchTable = () =>
+  new Table({
+    label: "Batches",
+    key: batchKey,
+    empty: "There is no batch",
+    emptyWords: "hipq.create_batch() makes one, of any number of jobs with one at the end. You see those of queues that you may read.",
+    columns: [
+      { title: "Batch", kind: "main", value: batchKey },
+      { title: "Name", kind: "wide", value: ({ name }) => name ?? "–" },
+      { title: "State", value: ({ state }) => state, cell: (state) => badge(state) },
+      { title: "Jobs", kind: "number", value: ({ jobs }) => number(jobs) },
+      { title: "Outcomes", kind: "wide", value: (batch) => outcomesOf(batch, batchOutcomes) },
+      { title: "Queue", value: ({ queue }) => queue, cell: (queue) => queueLink(queue) },
+      {
+        title: "Job after it",
+        value: ({ callback_id: id }) => id ?? "–",
+        cell: (id) => (id === "–" ? id : h("a", { href: link("jobs", id), class: "id" }, id)),
+      },
+      { title: "Made", value: ({ created_time: time }) => time, cell: ago },
+    ],
+  });
+
+// The newest of a list, and those that the viewer has asked for.
+class NewestFirst {
+  #rows = new Map();
+  #route;
+  #key;
+  #table;
+  #older = button("Show older", () => this.#loadOlder());
+
+  constructor(title, route, key, table) {
+    this.#route = route;
+    this.#key = key;
+    this.#table = table;
     this.#older.hidden = true;
-    this.element = panel("Graphs", { kind: "bare" }, this.#table.element, h("div", { class: "more-row" }, this.#older));
+    this.element = panel(title, { kind: "bare" }, table.element, h("div", { class: "more-row" }, this.#older));
   }
 
   async load() {
-    const isFirst = this.#graphs.size === 0;
-    const { graphs } = await get("graphs");
-    const older = [...this.#graphs].filter(([id]) => graphs.length === atOnce && BigInt(id) < BigInt(graphs.at(-1).graph_id));
-    this.#graphs = new Map([...graphs.map((graph) => [graph.graph_id, graph]), ...older]);
-    if (isFirst) this.#older.hidden = graphs.length < atOnce;
-    this.#table.update([...this.#graphs.values()]);
+    const isFirst = this.#rows.size === 0;
+    const { [this.#route]: rows } = await get(this.#route);
+    const older = [...this.#rows].filter(([id]) => rows.length === atOnce && BigInt(id) < BigInt(this.#key(rows.at(-1))));
+    this.#rows = new Map([...rows.map((row) => [this.#key(row), row]), ...older]);
+    if (isFirst) this.#older.hidden = rows.length < atOnce;
+    this.#table.update([...this.#rows.values()]);
   }
 
-  async #load(before) {
-    const { graphs } = await get(`graphs?before=${before}`);
-    for (const graph of graphs) this.#graphs.set(graph.graph_id, graph);
-    this.#older.hidden = graphs.length < atOnce;
-    this.#table.update([...this.#graphs.values()]);
+  async #loadOlder() {
+    const { [this.#route]: rows } = await get(`${this.#route}?before=${[...this.#rows.keys()].at(-1)}`);
+    for (const row of rows) this.#rows.set(this.#key(row), row);
+    this.#older.hidden = rows.length < atOnce;
+    this.#table.update([...this.#rows.values()]);
   }
 }
 
-async function showList(view) {
-  const list = new GraphList();
-  view.fill(pageHead("Graphs", { words: "Jobs that come after each other." }), list.element);
-  await view.every(5000, () => list.load());
+async function showLists(view) {
+  const graphs = new NewestFirst("Graphs", "graphs", graphKey, graphTable());
+  const batches = new NewestFirst("Batches", "batches", batchKey, batchTable());
+  view.fill(pageHead("Graphs", { words: "Jobs that come after each other, and batches of jobs." }), graphs.element, batches.element);
+  await view.every(5000, async () => {
+    await graphs.load();
+    await batches.load();
+  });
 }
 
-export const show = (view, id) => (id ? showGraph(view, id) : showList(view));
+export const show = (view, id) => (id ? showGraph(view, id) : showLists(view));

@@ -11,6 +11,10 @@ const tones = {
   cancelled: "off",
   expired: "odd",
   skipped: "off",
+  // states of a batch
+  open: "calm",
+  finished: "good",
+  abandoned: "warn",
   healthy: "good",
   unknown: "off",
   degraded: "warn",
