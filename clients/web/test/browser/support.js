@@ -103,10 +103,21 @@ export class Visitor {
     return this.page.getByRole("button", { name, exact: true });
   }
 
+  /** Waits until the page has drawn what it knows. */
+  async #draws() {
+    await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+  }
+
   /** Waits until the page has received and processed an answer of the server. */
   async digests(response) {
     await (await response).finished();
-    await this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+    await this.#draws();
+  }
+
+  /** Gives the window another width, in pixels. */
+  async resize(width) {
+    await this.page.setViewportSize({ width, height: 900 });
+    await this.#draws();
   }
 
   /** Answers the open dialog. */
@@ -128,11 +139,17 @@ export class Visitor {
     this.toasts = this.toasts.slice(this.toasts.findIndex(isWanted) + 1);
   }
 
+  // The page's policy allows no scripts.
+  async #loadAxe() {
+    if (await this.page.evaluate(() => "axe" in window)) return;
+    const session = await this.context.newCDPSession(this.page);
+    await session.send("Runtime.evaluate", { expression: axe });
+    await session.detach();
+  }
+
   /** The violations of accessibility rules that axe finds: of these rules, or of all. */
   async violations(rules) {
-    const session = await this.context.newCDPSession(this.page);
-    await session.send("Runtime.evaluate", { expression: axe }); // the page's policy allows no scripts
-    await session.detach();
+    await this.#loadAxe();
     const runOnly = rules && { type: "rule", values: rules };
     const { violations } = await this.page.evaluate(
       (options) => window.axe.run({ resultTypes: ["violations"], ...options }),
