@@ -155,12 +155,13 @@ void want_executors(Oid database, Oid role, int wanted, std::int64_t weight, pg:
         return;
     }
     int have = 0;  // executors that neither run a job, which may take long, nor are about to leave
+    int to_wake = wanted;
     for (ExecutorSlot &slot : executor_slots()) {
         if (!belongs_to(slot, database, role))
             continue;
         if (slot.state != ExecutorState::running && !slot.asked_to_leave)
             ++have;
-        if (slot.state == ExecutorState::idle) {
+        if (slot.state == ExecutorState::idle && !slot.asked_to_leave && to_wake-- > 0) {
             slot.woken = true;
             memory::wake_process(slot.process);
         }

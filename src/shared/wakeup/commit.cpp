@@ -18,7 +18,8 @@ namespace {
 
 struct Note {
     Oid owner;
-    pg::Time due;
+    pg::Time due;     // the earliest of all its jobs; so is `expires`
+    pg::Time latest;  // of those when they are due
     pg::Time expires;
     std::int64_t count;
 };
@@ -83,15 +84,29 @@ void forget()
     noted = Noted{};
 }
 
+// A commit that makes more jobs claimable leaves the rest to the scheduler.
+constexpr std::int64_t most_served = 8;
+
+// Finds an executor for each of a few jobs: this one itself, idle ones, or one that can be started.
+// Returns for how many.
+std::int64_t find_executors(Oid owner, std::int64_t jobs, pg::Time now)
+{
+    std::int64_t found = executors::leave_to_own_look(owner) ? 1 : 0;
+    while (found < jobs && executors::wake_idle_executor(MyDatabaseId, owner))
+        ++found;
+    if (found < jobs && executors::request_executor(MyDatabaseId, owner, now))
+        ++found;
+    return found;
+}
+
+// If there is an executor for each job, no other process is needed. Otherwise the scheduler handles
+// it.
 void pass_on(const Note &note, pg::Time now)
 {
-    // If one job is due, and an executor is idle or can be started, no other process is needed.
-    // Otherwise the scheduler handles it.
-    const bool served =
-        note.due <= now && ((note.count == 1 && executors::leave_to_own_look(note.owner)) ||
-                            executors::wake_idle_executor(MyDatabaseId, note.owner) ||
-                            executors::request_executor(MyDatabaseId, note.owner, now));
-    if (!served || note.count > 1)
+    std::int64_t rest = note.count;
+    if (note.due <= now)
+        rest -= find_executors(note.owner, std::min(note.count, most_served), now);
+    if (rest > 0 || note.latest > now)
         databases::look_due(MyDatabaseId, note.due);
     if (note.expires != pg::infinity)
         databases::look_due(MyDatabaseId, note.expires);
@@ -359,12 +374,13 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires)
         if (noted.notes[i].owner != owner)
             continue;
         noted.notes[i].due = std::min(noted.notes[i].due, due);
+        noted.notes[i].latest = std::max(noted.notes[i].latest, due);
         noted.notes[i].expires = std::min(noted.notes[i].expires, expires);
         ++noted.notes[i].count;
         return;
     }
     if (noted.note_count < Noted::max_notes)
-        noted.notes[noted.note_count++] = Note{owner, due, expires, 1};
+        noted.notes[noted.note_count++] = Note{owner, due, due, expires, 1};
     else
         noted.scheduler_must_look = true;
 }

@@ -111,9 +111,20 @@ ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type 
 		4), 'no more than hipq.max_executors executors run');
 is($hipq->sql("SELECT state FROM hipq.jobs_detail WHERE id = $waiting"), 'initial',
 	'the next job waits for an executor');
+$hipq->set('hipq.executor_idle_timeout' => '60s');
 $lock->quit;
 is($hipq->outcome($waiting), 'succeeded', 'the next job runs when an executor is free');
 is($hipq->outcome($_), 'succeeded', 'each of the waiting jobs succeeds') foreach @ids;
+
+# ---- several jobs of one commit
+my $scheduler = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'hipq scheduler'};
+ok($hipq->wait_until($scheduler, 0), 'no scheduler stays for idle executors');
+$lock = $hipq->hold_lock(1);
+$hipq->sql(q{SELECT hipq.enqueue_many('wait', array_fill('{"lock": 1}'::jsonb, '{3}'))});
+ok($hipq->wait_until(q{SELECT count(*) FROM hipq.running}, 3),
+	'a commit wakes an executor for each of a few jobs');
+is($hipq->sql($scheduler), 0, 'and no scheduler');
+$lock->quit;
 
 # ---- more queue owners than executors
 $hipq->sql(q{CREATE ROLE bea LOGIN; CREATE ROLE cid LOGIN});
