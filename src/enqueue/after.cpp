@@ -184,14 +184,15 @@ std::optional<job::After> after_of(const pg::Arguments &arguments, int position,
     return after;
 }
 
-// All of them for `any`, or if they are few; else the last, which most likely ends last.
+// All of them for `any`, or if they are few; else one in the middle, as the scheduler does when
+// that one has ended.
 void watch_jobs_before(const job::After &after)
 {
-    const bool are_all =
-        after.policy == core::AfterPolicy::any || after.jobs.size() <= core::few_jobs_before;
-    for (const job::JobBefore &before : after.jobs)
-        if (are_all || before.id == after.jobs.back().id)
-            wakeup::watch_job(before.id);
+    std::span<const job::JobBefore> watched(after.jobs);
+    if (after.policy != core::AfterPolicy::any && watched.size() > core::few_jobs_before)
+        watched = watched.subspan(watched.size() / 2, 1);
+    for (const job::JobBefore &before : watched)
+        wakeup::watch_job(before.id);
 }
 
 // Of jobs that were there before, one is reported after the commit, because all may have ended.

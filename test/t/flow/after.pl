@@ -224,8 +224,9 @@ foreach my $failing (0, 1)
 	$hipq->sql("SELECT hipq.resume('app.main')");
 	is($hipq->outcome($sink), $failing ? 'failed' : 'succeeded', 'many jobs end in no order');
 	is($hipq->outcome($after_ends), 'succeeded', 'and those after them');
-	is($hipq->sql("SELECT count(*) || ' ' || bool_and(n < (SELECT n FROM ran WHERE id = $after_ends))
-		FROM ran JOIN flow ON leaf = id"), ($many - $failing) . ' true', 'the last one after all');
+	is($hipq->sql("SELECT count(*) || ' ' || bool_and(ran.n < last.n)
+		FROM flow JOIN ran ON ran.id = leaf JOIN ran AS last ON last.id = $after_ends"),
+		($many - $failing) . ' true', 'the last one after all');
 }
 
 # ---- nothing is left
