@@ -178,3 +178,9 @@ COMMENT ON FUNCTION hipq._newest_graphs(bigint, integer)
     IS 'graphs with jobs that the current user may read, the newest first, at most that many. '
     'before: only those that are older than this graph; NULL = all. hipq-web and hipq-top list '
     'them';
+
+CREATE FUNCTION hipq._newest_batches(before bigint, most integer) RETURNS bigint[]
+    LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'hipq__newest_batches';
+COMMENT ON FUNCTION hipq._newest_batches(bigint, integer)
+    IS 'batches of queues that the current user may read, the newest first, at most that many. '
+    'before: only those that are older than this batch; NULL = all. hipq-web lists them';

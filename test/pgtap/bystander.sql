@@ -124,6 +124,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_batch_counts', 'hipq._batch_counts({batch})', 'nothing'),
     ('_graph_member', 'hipq._graph_member({queue}, {waiting})', 'nothing'),
     ('_newest_graphs', 'hipq._newest_graphs(NULL, 9)', '{}'),
+    ('_newest_batches', 'hipq._newest_batches(NULL, 9)', '{}'),
     ('worker_queue_depth', 'hipq.worker_queue_depth({worker})', 'nothing'),
     ('_limiters', 'hipq._limiters()', 'nothing'),
     ('_jobs_set_aside', 'hipq._jobs_set_aside()', 'nothing'),

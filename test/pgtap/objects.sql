@@ -1673,6 +1673,7 @@ $got$, $want$VALUES
         'OUT started_time timestamp with time zone, OUT ended_time timestamp with time zone, '
         'OUT error text)', 'SETOF record', 's'),
     ('_newest_graphs(before bigint, most integer)', 'bigint[]', 's'),
+    ('_newest_batches(before bigint, most integer)', 'bigint[]', 's'),
     ('cancel_jobs(queue text, job_type text DEFAULT NULL::text, job_key text DEFAULT NULL::text, '
         'state text DEFAULT NULL::text, '
         'created_before timestamp with time zone DEFAULT NULL::timestamp with time zone, '

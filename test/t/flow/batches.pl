@@ -438,6 +438,15 @@ like($hipq->error_of("SET ROLE stranger; SELECT hipq.enqueue('member', queue => 
 	batch => $batch)"),
 	qr/batch $batch does not exist/, 'nor add jobs to it');
 
+# ---- what hipq-web asks for
+my $all = $hipq->sql('SELECT array_agg(batch_id ORDER BY batch_id DESC) FROM hipq.batches');
+my @newest = $all =~ /\d+/g;
+cmp_ok(scalar @newest, '>', 2, 'there are some batches');
+is($hipq->sql('SELECT hipq._newest_batches(NULL, 1000)'), $all,
+	'batches are found, the newest first');
+is($hipq->sql("SELECT hipq._newest_batches($newest[0], 2)"), "{$newest[1],$newest[2]}",
+	'... those before a batch, at most as many as asked for');
+
 # ---- retention
 $hipq->sql(q{SELECT hipq.close_batch(batch_id) FROM hipq.batches WHERE state = 'open'});
 ok($hipq->wait_until(q{SELECT bool_and(unfinished = 0) FROM hipq.batches}),

@@ -53,10 +53,14 @@ const char *const batches = R"(
 SELECT batch.batch_id::text AS batch_id, batch.name, batch.queue, batch.state, batch.jobs,
        batch.unfinished, batch.succeeded, batch.failed, batch.skipped,
        batch.callback_id::text AS callback_id, batch.created_time
-FROM hipq.batches_detail AS batch
-WHERE batch.batch_id < coalesce($1::bigint, 9223372036854775807)
-ORDER BY batch.batch_id DESC
-LIMIT $2::integer
+FROM unnest(hipq._newest_batches($1::bigint, $2::integer)) WITH ORDINALITY AS newest (batch_id, number)
+CROSS JOIN LATERAL (
+    SELECT batches.*
+    FROM hipq.batches_detail AS batches
+    WHERE batches.batch_id = newest.batch_id
+    LIMIT 1
+) AS batch
+ORDER BY newest.number
 )";
 
 }  // namespace hipq::web::statements

@@ -1,5 +1,5 @@
-// Finds the newest graphs, hipq._newest_graphs(): the views of graphs look up each job, so that a
-// list of graphs that begins with them reads all.
+// Finds the newest graphs and batches, hipq._newest_graphs() and hipq._newest_batches(). Their
+// views look up the jobs of each, so that a list that begins with a view reads all.
 #include "catalog/visible_queues.hpp"
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
@@ -9,9 +9,10 @@ namespace hipq::flow {
 
 namespace {
 
-// $1 the queues, $2 the graph that the newest one is older than, or NULL, $3 how many. It goes from
-// graph to graph in the index, past their other jobs.
-constinit pg::Statement select_newest(R"(
+// $1 the queues, $2 the graph or batch that the newest one is older than, or NULL, $3 how many.
+
+// It goes from graph to graph in the index, past their other jobs.
+constinit pg::Statement select_graphs(R"(
     WITH RECURSIVE newest AS (
         SELECT (
             SELECT max(member.graph_id)
@@ -32,21 +33,28 @@ constinit pg::Statement select_newest(R"(
     WHERE newest.graph_id IS NOT NULL
     ORDER BY newest.number)");
 
-Datum list_newest(FunctionCallInfo fcinfo)
+constinit pg::Statement select_batches(R"(
+    SELECT batch.batch_id
+    FROM hipq.batch AS batch
+    WHERE batch.queue_id = ANY ($1) AND batch.batch_id < coalesce($2, 9223372036854775807)
+    ORDER BY batch.batch_id DESC
+    LIMIT $3)");
+
+Datum list_newest(FunctionCallInfo fcinfo, pg::Statement &select)
 {
     const pg::Arguments arguments(fcinfo);
     const auto before = arguments.maybe_int64("before");
     const std::int32_t most = arguments.integer("most");
     const std::vector<std::int32_t> readable = catalog::VisibleQueues().readable();
     const std::vector<std::int64_t> queues(readable.begin(), readable.end());
-    std::vector<std::int64_t> graphs;
+    std::vector<std::int64_t> newest;
     if (queues.empty())
-        return pg::return_ids(graphs);
-    const pg::Rows rows = pg::as_hipq([&] { return select_newest.run(queues, before, most); });
-    graphs.reserve(rows.size());
+        return pg::return_ids(newest);
+    const pg::Rows rows = pg::as_hipq([&] { return select.run(queues, before, most); });
+    newest.reserve(rows.size());
     for (const pg::Row row : rows)
-        graphs.push_back(row.integer(0));
-    return pg::return_ids(graphs);
+        newest.push_back(row.integer(0));
+    return pg::return_ids(newest);
 }
 
 }  // namespace
@@ -55,5 +63,10 @@ Datum list_newest(FunctionCallInfo fcinfo)
 
 HIPQ_FUNCTION(hipq__newest_graphs)
 {
-    return hipq::flow::list_newest(fcinfo);
+    return hipq::flow::list_newest(fcinfo, hipq::flow::select_graphs);
+}
+
+HIPQ_FUNCTION(hipq__newest_batches)
+{
+    return hipq::flow::list_newest(fcinfo, hipq::flow::select_batches);
 }
