@@ -2,8 +2,8 @@
 // one, and of many jobs also from the lowest id up. Jobs mostly end in the order of their ids.
 // Failures between the two are found when they are reported.
 //
-// Of many jobs, one in the middle of those that may be unfinished is watched, so each look leaves
-// about half as many for the next one, and few are left for the last.
+// If many jobs may be unfinished, the scheduler watches one in the middle. So each look leaves
+// about half of them to the next one, and the last look reads few.
 #include "flow/ends_before.hpp"
 
 namespace hipq::flow {

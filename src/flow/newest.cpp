@@ -9,9 +9,8 @@ namespace hipq::flow {
 
 namespace {
 
-// $1 the queues, $2 the graph or batch that the newest one is older than, or NULL, $3 how many.
-
-// It goes from graph to graph in the index, past their other jobs.
+// Both take $1 the queues, $2 the graph or batch that all must be older than, or NULL, $3 how many.
+// The first one goes from graph to graph in the index, past their other jobs.
 constinit pg::Statement select_graphs(R"(
     WITH RECURSIVE newest AS (
         SELECT (

@@ -187,8 +187,8 @@ bool is_idle(const Waits &waits)
     return waits.ended.empty() && waits.queues.empty();
 }
 
-// The scheduler before has looked at all waits, or this one walks over them. What only that one has
-// known is when the batches close by themselves that jobs wait for.
+// If the scheduler before has looked at all waits, this one needs no walk. But it has to learn
+// which jobs wait for batches that close by themselves: only the memory of the other one had that.
 void follow_scheduler(Waits &waits)
 {
     const databases::WaitCalls calls = databases::wait_calls();

@@ -51,7 +51,8 @@ constinit pg::Statement select_later(R"(
     ORDER BY later.queue_id, later.job_id
     LIMIT $4)");
 
-// OFFSET makes the rows after each batch be searched, which are few.
+// $1 the earliest expires_time. OFFSET makes the planner search the few rows after each batch by
+// the index, instead of reading all rows.
 constinit pg::Statement select_after_open(R"(
     SELECT batch.expires_time, later.queue_id, later.job_id
     FROM hipq.batch AS batch

@@ -43,8 +43,8 @@ struct LaterJob {
 std::vector<LaterJob> jobs_after(std::span<const std::int64_t> before_ids, LaterJob from,
                                  std::int64_t most);
 
-// Jobs that come after batches which have not been closed, and until when these are open. Without
-// batches that were open until before that time.
+// Returns the jobs that come after batches without closed_time, each with the expires_time of its
+// batch. Leaves out batches whose expires_time is before `since`.
 std::set<std::pair<pg::Time, LaterJob>> jobs_after_open_batches(pg::Time since);
 
 // The queues that have jobs with rows here, by number.

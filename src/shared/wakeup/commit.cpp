@@ -18,10 +18,10 @@ namespace {
 
 struct Note {
     Oid owner;
-    pg::Time due;     // the earliest of all its jobs; so is `expires`
-    pg::Time latest;  // of those when they are due
-    pg::Time expires;
-    std::int64_t count;
+    pg::Time due;        // of the job that is due first
+    pg::Time latest;     // of the job that is due last
+    pg::Time expires;    // of the job that expires first
+    std::int64_t count;  // of jobs
 };
 
 // What becomes claimable in one lane. The lane's place in shared memory is found in advance, when

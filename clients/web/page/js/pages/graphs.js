@@ -83,7 +83,7 @@ const batchTable = () =>
     ],
   });
 
-// The newest of a list, and those that the viewer has asked for.
+// A list that shows the newest entries first. A button loads older ones.
 class NewestFirst {
   #rows = new Map();
   #route;
