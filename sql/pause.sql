@@ -63,6 +63,70 @@ SELECT hipq.resume('halt.a', 't', 'other'), hipq.resume('halt.a', 't', 'k'),
        hipq.resume('halt.a', 't', 'k'), hipq.resume(instance => 'halt');
 SELECT pg_temp.condition(:job);
 SELECT count(*) FROM hipq.pauses;
+
+-- ---- the end of a pause
+SET datestyle = 'ISO';
+SET intervalstyle = 'postgres';
+SELECT hipq.pause('halt.a', 't', 'k', 'one tenant', until => '2100-01-01 12:00+02');
+SELECT pg_temp.condition(:job);
+SELECT reason, paused_until FROM hipq.pauses_detail;
+-- the last call says when it ends, and who said so, and why if it says
+SET ROLE regress_hipq_pause_operator;
+SELECT hipq.pause('halt.a', 't', 'k', until => '2100-02-01 12:00:00.5'::timestamp);
+RESET ROLE;
+SELECT paused_by, reason, paused_until FROM hipq.pauses_detail;
+SELECT hipq.pause('halt.a', 't', 'k', 'two tenants', until => '2100-03-01'::date);
+SELECT pg_temp.condition(:job);
+SELECT paused_by = current_user AS by_me, reason, paused_until FROM hipq.pauses_detail;
+SELECT hipq.pause('halt.a', 't', 'k', 'three tenants', until => '2100-03-01 00:00'::timestamptz);
+SELECT reason, paused_until FROM hipq.pauses_detail;
+SELECT hipq.pause('halt.a', 't', 'k');
+SELECT pg_temp.condition(:job);
+SELECT reason, paused_until FROM hipq.pauses;
+-- durations count from the call, also those that a function has as constants
+CREATE FUNCTION pg_temp.length_of(until hipq.time_or_duration) RETURNS interval LANGUAGE sql AS $$
+    SELECT hipq.pause('halt.a', 't', 'k', until => until);
+    SELECT date_trunc('minute', justify_hours(paused_until - hipq.now() + interval '20 s'))
+    FROM hipq.pauses_detail;
+$$;
+SELECT pg_temp.length_of('2 hours'), pg_temp.length_of('PT2H'), pg_temp.length_of('1.5 h'),
+       pg_temp.length_of('36 hours'), pg_temp.length_of(interval '1 month'),
+       pg_temp.length_of('90 s'::text), pg_temp.length_of('90 s'::varchar);
+-- a queue and its types show when the last of their pauses ends
+SELECT hipq.pause('halt.a', 't', 'k', until => '2100-04-01'),
+       hipq.pause('halt.a', 't', until => '2100-03-01'),
+       hipq.pause('halt.a', until => '2100-01-01'),
+       hipq.pause(instance => 'halt', until => '2100-02-01');
+SELECT queue, is_paused, paused_until FROM hipq.queues_detail
+WHERE queue LIKE 'halt.%' ORDER BY queue;
+SELECT queue, job_type, is_paused, paused_until FROM hipq.job_types_detail
+WHERE queue LIKE 'halt.%' ORDER BY queue, job_type;
+SELECT instance, queue, job_type, throttle_key, paused_until FROM hipq.pauses
+ORDER BY paused_until;
+SELECT pg_temp.condition(:job);
+SELECT hipq.pause('halt.a');
+SELECT queue, is_paused, paused_until FROM hipq.queues_detail
+WHERE queue LIKE 'halt.%' ORDER BY queue;
+-- a described pause has its end; one that is over is left out
+SELECT hipq.describe() -> 'pauses' AS pauses \gset
+SELECT pause FROM jsonb_array_elements(:'pauses') AS pause ORDER BY pause;
+SELECT * FROM hipq.apply(jsonb_build_object('pauses', :'pauses'::jsonb));
+SELECT object, action, property, before, after FROM hipq.apply('{"pauses": [
+    {"queue": "halt.a", "until": "2100-05-01T12:00:00Z"},
+    {"instance": "halt", "until": "2020-01-01"},
+    {"queue": "halt.a", "job_type": "u", "until": "2020-01-01"},
+    {"queue": "halt.a", "job_type": "t", "until": "2100-03-01"}]}', drop_others => true);
+SELECT pg_temp.try($$SELECT hipq.apply('{"pauses": [{"queue": "halt.a", "until": "18:00"}]}')$$);
+SELECT pg_temp.try($$SELECT hipq.apply('{"pauses": [{"queue": "halt.a", "until": 300}]}')$$);
+SELECT count(*) FROM hipq.apply('{"pauses": []}', drop_others => true);
+-- bad ends
+SELECT regexp_replace(
+    pg_temp.try(format('SELECT hipq.pause(''halt.a'', until => %L)', until)),
+    '\d+-\d+-\d+ \d+:\d+:\d+\+00', '<time>', 'g')
+FROM unnest('{yesterday,-2 hours,infinity,9999-01-01,9000 years,18:00,300,24 dec,soon,""}'::text[])
+     AS until;
+SELECT count(*) FROM hipq.pauses;
+
 -- pause rolls back with its transaction
 BEGIN;
 SELECT hipq.pause('halt.a');

@@ -193,7 +193,12 @@ SELECT queue.full_name AS queue,
            WHERE job_type.queue_id = queue.queue_id
            ORDER BY job_type.name
        ) AS job_types,
-       live.held
+       live.held,
+       (SELECT CASE WHEN bool_and(pause.paused_until IS NOT NULL) THEN max(pause.paused_until) END
+        FROM hipq.pause
+        WHERE pause.instance_id = queue.instance_id
+           OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
+       ) AS paused_until
 FROM (
     SELECT queue.*, seen.name AS full_name, seen.instance
     FROM hipq.queue
@@ -331,6 +336,8 @@ COMMENT ON COLUMN hipq.queues_detail.worker_wait_ttl
 COMMENT ON COLUMN hipq.queues_detail.max_retries
     IS 'max_retries of jobs that give none, unless their type says otherwise';
 COMMENT ON COLUMN hipq.queues_detail.job_types IS 'its job types, registered or not';
+COMMENT ON COLUMN hipq.queues_detail.paused_until
+    IS 'when all that pauses it has ended; NULL = it is not paused, or only hipq.resume() ends it';
 
 CREATE VIEW hipq.job_types_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
@@ -424,7 +431,14 @@ SELECT seen.name AS queue,
        job_type.created_time,
        coalesce(
            job_type.attempt_log, current_setting('hipq.attempt_log', true)::boolean
-       ) AS attempt_log
+       ) AS attempt_log,
+       (SELECT CASE WHEN bool_and(pause.paused_until IS NOT NULL) THEN max(pause.paused_until) END
+        FROM hipq.pause
+        WHERE pause.instance_id = queue.instance_id
+           OR pause.queue_id = queue.queue_id
+              AND (pause.job_type IS NULL
+                   OR pause.job_type = job_type.name AND pause.throttle_key IS NULL)
+       ) AS paused_until
 FROM hipq.job_type
 JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
 JOIN hipq.queue ON queue.queue_id = seen.queue_id
@@ -502,3 +516,5 @@ COMMENT ON COLUMN hipq.job_types_detail.crashes
 COMMENT ON COLUMN hipq.job_types_detail.created_time IS 'when it was registered';
 COMMENT ON COLUMN hipq.job_types_detail.attempt_log
     IS 'whether what its handlers say is kept, unless the handler says otherwise';
+COMMENT ON COLUMN hipq.job_types_detail.paused_until
+    IS 'when all that pauses it has ended; NULL = it is not paused, or only hipq.resume() ends it';

@@ -1,4 +1,5 @@
--- The type of arguments that are a length of time: text, an interval, or any number of seconds.
+-- The types of arguments that are a length of time (text, an interval, or any number of seconds),
+-- or a time that may be given by its distance from now.
 
 CREATE TYPE hipq.duration;
 
@@ -65,6 +66,70 @@ CREATE CAST (double precision AS hipq.duration)
 COMMENT ON CAST (double precision AS hipq.duration) IS 'for arguments that are a length of time';
 CREATE CAST (numeric AS hipq.duration) WITH FUNCTION hipq._duration(numeric) AS IMPLICIT;
 COMMENT ON CAST (numeric AS hipq.duration) IS 'for arguments that are a length of time';
+
+CREATE TYPE hipq.time_or_duration;
+
+CREATE FUNCTION hipq._time_or_duration_in(cstring) RETURNS hipq.time_or_duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_in';
+COMMENT ON FUNCTION hipq._time_or_duration_in(cstring)
+    IS 'reads what a timestamptz is read from; else what an interval is read from, if a unit is '
+    'named';
+
+CREATE FUNCTION hipq._time_or_duration_out(hipq.time_or_duration) RETURNS cstring
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_out';
+COMMENT ON FUNCTION hipq._time_or_duration_out(hipq.time_or_duration)
+    IS 'writes a time as a timestamptz is written, a duration as an interval';
+
+CREATE TYPE hipq.time_or_duration (
+    INPUT = hipq._time_or_duration_in,
+    OUTPUT = hipq._time_or_duration_out,
+    INTERNALLENGTH = 16,
+    ALIGNMENT = double
+);
+COMMENT ON TYPE hipq.time_or_duration
+    IS 'a time, or how long from now: ''2026-12-24 18:00+01'', ''tomorrow 18:00'', a timestamptz, '
+    'timestamp or date; ''2 hours'', an interval. A text without a date must name a unit';
+
+CREATE FUNCTION hipq._time_or_duration(value text) RETURNS hipq.time_or_duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_text';
+CREATE FUNCTION hipq._time_or_duration(value interval) RETURNS hipq.time_or_duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_interval';
+CREATE FUNCTION hipq._time_or_duration(value timestamptz) RETURNS hipq.time_or_duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_timestamptz';
+CREATE FUNCTION hipq._time_or_duration(value timestamp) RETURNS hipq.time_or_duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_timestamp';
+CREATE FUNCTION hipq._time_or_duration(value date) RETURNS hipq.time_or_duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_date';
+COMMENT ON FUNCTION hipq._time_or_duration(text)
+    IS 'the time or duration that a text says, as _time_or_duration_in reads it';
+COMMENT ON FUNCTION hipq._time_or_duration(interval)
+    IS 'the duration of an interval; a month counts as 30 days';
+COMMENT ON FUNCTION hipq._time_or_duration(timestamptz) IS 'that time';
+COMMENT ON FUNCTION hipq._time_or_duration(timestamp) IS 'that time in the session''s time zone';
+COMMENT ON FUNCTION hipq._time_or_duration(date)
+    IS 'the start of that day in the session''s time zone';
+
+CREATE CAST (text AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(text) AS IMPLICIT;
+COMMENT ON CAST (text AS hipq.time_or_duration) IS 'for arguments that are a time or a duration';
+CREATE CAST (varchar AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(text) AS IMPLICIT;
+COMMENT ON CAST (varchar AS hipq.time_or_duration) IS 'for arguments that are a time or a duration';
+CREATE CAST (interval AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(interval) AS IMPLICIT;
+COMMENT ON CAST (interval AS hipq.time_or_duration)
+    IS 'for arguments that are a time or a duration';
+CREATE CAST (timestamptz AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(timestamptz) AS IMPLICIT;
+COMMENT ON CAST (timestamptz AS hipq.time_or_duration)
+    IS 'for arguments that are a time or a duration';
+CREATE CAST (timestamp AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(timestamp) AS IMPLICIT;
+COMMENT ON CAST (timestamp AS hipq.time_or_duration)
+    IS 'for arguments that are a time or a duration';
+CREATE CAST (date AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(date) AS IMPLICIT;
+COMMENT ON CAST (date AS hipq.time_or_duration) IS 'for arguments that are a time or a duration';
 
 -- A role in a row that dumps contain. If the role does not exist where the rows are restored, the
 -- result is a WARNING instead of the loss of all rows of the table.

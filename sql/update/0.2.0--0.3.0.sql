@@ -36,6 +36,40 @@ COMMENT ON CAST (oid AS hipq.role) IS 'used when an OID is stored as a role';
 CREATE CAST (regrole AS hipq.role) WITHOUT FUNCTION AS ASSIGNMENT;
 COMMENT ON CAST (regrole AS hipq.role) IS 'used when a regrole is stored as a role';
 
+CREATE TYPE hipq.time_or_duration;
+CREATE FUNCTION hipq._time_or_duration_in(cstring) RETURNS hipq.time_or_duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_in';
+CREATE FUNCTION hipq._time_or_duration_out(hipq.time_or_duration) RETURNS cstring
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_out';
+CREATE TYPE hipq.time_or_duration (
+    INPUT = hipq._time_or_duration_in,
+    OUTPUT = hipq._time_or_duration_out,
+    INTERNALLENGTH = 16,
+    ALIGNMENT = double
+);
+CREATE FUNCTION hipq._time_or_duration(value text) RETURNS hipq.time_or_duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_text';
+CREATE FUNCTION hipq._time_or_duration(value interval) RETURNS hipq.time_or_duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_interval';
+CREATE FUNCTION hipq._time_or_duration(value timestamptz) RETURNS hipq.time_or_duration
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_timestamptz';
+CREATE FUNCTION hipq._time_or_duration(value timestamp) RETURNS hipq.time_or_duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_timestamp';
+CREATE FUNCTION hipq._time_or_duration(value date) RETURNS hipq.time_or_duration
+    LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'hipq__time_or_duration_of_date';
+CREATE CAST (text AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(text) AS IMPLICIT;
+CREATE CAST (varchar AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(text) AS IMPLICIT;
+CREATE CAST (interval AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(interval) AS IMPLICIT;
+CREATE CAST (timestamptz AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(timestamptz) AS IMPLICIT;
+CREATE CAST (timestamp AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(timestamp) AS IMPLICIT;
+CREATE CAST (date AS hipq.time_or_duration)
+    WITH FUNCTION hipq._time_or_duration(date) AS IMPLICIT;
+
 -- PostgreSQL does not change the type of a column that a view reads. These views read no table
 -- until the statements below replace them.
 DO $upgrade$
@@ -151,6 +185,9 @@ ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER catalogue_changed;
 CREATE OR REPLACE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.pause
     FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('pauses');
 ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER row_changed;
+
+ALTER TABLE hipq.pause ADD COLUMN paused_until timestamptz;
+CREATE INDEX pause_until ON hipq.pause (paused_until) WHERE paused_until IS NOT NULL;
 
 LOCK TABLE hipq.schedule IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.schedule ALTER COLUMN role TYPE hipq.role;

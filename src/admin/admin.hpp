@@ -64,6 +64,15 @@ std::vector<LostSchedule> lost_schedules();
 // Returns the time zone that pg_cron uses.
 std::string cron_time_zone();
 
+// ---- end of pauses ----
+
+// For the scheduler: ends pauses whose time is over. Returns when to call it again, unless pauses
+// change meanwhile. Call with no transaction open.
+pg::Time end_pauses(const catalog::Catalogue &catalogue, pg::Time now);
+
+// Does the same in the caller's transaction for a queue, its instance included.
+void end_pauses_of(const catalog::Catalogue &catalogue, const catalog::Queue &queue, pg::Time now);
+
 // ---- mend entries ----
 
 // Gives entries the current names of their schedules' roles and of this database, and removes

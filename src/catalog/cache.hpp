@@ -29,6 +29,9 @@ struct Pause {
     std::string by;  // a role
     pg::Time since;
     std::string reason;  // "NONE": none was given
+    // When the scheduler ends it; nothing: it ends with hipq.resume(). It holds as long as its row
+    // is there, also after this time.
+    std::optional<pg::Time> until{};
     // Crashes of the server caused by jobs of the type, for which hipq holds it. Nothing: a user
     // paused it.
     std::optional<int> crashes{};

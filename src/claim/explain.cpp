@@ -81,8 +81,11 @@ std::string text_of(const catalog::Pause &pause)
                " times within 10 minutes. It goes on after hipq.resume(), or with a new handler "
                "(hipq.alter_job_type()).";
     const std::string reason = pause.reason == "NONE" ? "" : " (" + pause.reason + ")";
-    return "is paused by " + pause.by + " since " + since + reason +
-           ": it goes on after hipq.resume().";
+    const std::string paused = "is paused by " + pause.by + " since " + since;
+    if (pause.until.has_value())
+        return paused + " until " + pg::clock_text(*pause.until) + reason +
+               ": it goes on then, or after hipq.resume().";
+    return paused + reason + ": it goes on after hipq.resume().";
 }
 
 // Empty for a role that is gone.

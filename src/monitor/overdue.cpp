@@ -29,7 +29,8 @@ constexpr std::array<std::pair<ConditionKind, const char *>, 17> mends{{
      "owner with hipq.alter_queue()."},
     {ConditionKind::queue, "Wait until it is gone."},
     {ConditionKind::pause,
-     "SELECT hipq.resume() when it shall go on; view hipq.pauses has who paused it."},
+     "SELECT hipq.resume() when it shall go on; view hipq.pauses_detail has who paused it, "
+     "and until when."},
     {ConditionKind::handler,
      "Give the job type a handler with hipq.register_job_type(), or start a worker that "
      "serves it. If its name is a "

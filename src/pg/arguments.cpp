@@ -220,6 +220,14 @@ std::optional<std::int64_t> Arguments::maybe_duration(Argument which) const
     return maybe_int64(which);
 }
 
+std::optional<TimeOrDuration> Arguments::maybe_time_or_duration(Argument which) const
+{
+    const NullableDatum &found = value(which);
+    if (found.isnull)
+        return std::nullopt;
+    return *reinterpret_cast<const TimeOrDuration *>(DatumGetPointer(found.value));
+}
+
 std::optional<std::int32_t> Arguments::maybe_seconds(Argument which, std::int32_t least) const
 {
     const auto length = maybe_duration(which);

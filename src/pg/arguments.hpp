@@ -63,8 +63,9 @@ public:
     std::optional<double> maybe_double(Argument which) const;
     // A hipq.duration (duration.hpp), in microseconds.
     std::optional<std::int64_t> maybe_duration(Argument which) const;
-    // The same in seconds, rounded up. 22023, naming the argument, unless it is between `least` and
-    // 2^31 - 1.
+    std::optional<TimeOrDuration> maybe_time_or_duration(Argument which) const;
+    // A hipq.duration in seconds, rounded up. 22023, naming the argument, unless it is between
+    // `least` and 2^31 - 1.
     std::optional<std::int32_t> maybe_seconds(Argument which, std::int32_t least = 1) const;
 
     // The elements of a text[]; none for NULL. texts_without_nulls: 22004, naming the argument, if

@@ -65,6 +65,7 @@ struct Scheduler {
     Vacuums vacuums{};
     Stalls stalls{};
     shards::Shares shares{};
+    pg::Time next_end_of_pause{0};
 };
 
 // ---- the database ----
@@ -217,8 +218,12 @@ void look_at_queues(Scheduler &scheduler, Look &look)
     if (is_changed) {
         note_catalogue(scheduler);
         shards::note_catalogue(scheduler.shares, catalogue);
+        scheduler.next_end_of_pause = pg::Time{0};  // there may be another one
     }
     process::forget_duties(*catalogue);
+    if (scheduler.next_end_of_pause <= look.now)
+        scheduler.next_end_of_pause = admin::end_pauses(*catalogue, look.now);
+    look.again_at(scheduler.next_end_of_pause);
     look.again_at(flow::look_at_waits(scheduler.waits, *catalogue));
     if (scheduler.shares.has_sharded)
         look_at_shards(*catalogue, look);

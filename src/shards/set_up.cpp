@@ -36,7 +36,7 @@ constinit pg::Statement select_ended_pauses(R"(
     WHERE NOT EXISTS (
         SELECT
         FROM pg_catalog.jsonb_array_elements($2 -> 'pauses') AS there (pause)
-        WHERE here.pause - 'reason' @> there.pause - 'reason' AND here.pause - 'reason' <@ there.pause - 'reason'))");
+        WHERE here.pause - '{reason,until}'::text[] = there.pause - '{reason,until}'::text[]))");
 
 constinit pg::Statement
     resume("SELECT hipq.resume(queue => $1, job_type => $2, throttle_key => $3, instance => $4)");

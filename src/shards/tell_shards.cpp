@@ -2,7 +2,8 @@
 //
 // Uses triggers with transition tables: a change concerns only the instance of its rows. Data that
 // each node keeps for itself does not count as a change: types that jobs brought, crashes of
-// handlers and the holds after them, queues that are being dropped, naming strategies.
+// handlers and the holds after them, queues that are being dropped, naming strategies. Nor does the
+// end of a pause whose time is over: each node ends it by its own clock.
 #include "catalog/name_lock.hpp"
 #include "core/shards/ids.hpp"
 #include "pg/internal_write.hpp"
@@ -60,6 +61,7 @@ constexpr const char *select_concerned = R"(
           WHEN 'queue' THEN NOT (changed.state ->> 'is_dropped')::boolean
           WHEN 'job_type' THEN NOT queue.is_dropped AND (changed.state ->> 'is_registered')::boolean
           WHEN 'pause' THEN NOT coalesce(queue.is_dropped, false) AND changed.state ->> 'crashes' IS NULL AND coalesce(type.is_registered, true)
+               AND ((changed.state ->> 'paused_until')::timestamptz <= hipq.now()) IS NOT TRUE
           ELSE true
       END
     GROUP BY instance.instance_id, instance.name, map.own_node

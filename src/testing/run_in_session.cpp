@@ -4,6 +4,7 @@
 // enqueued some.
 #include "testing/run_in_session.hpp"
 
+#include "admin/admin.hpp"
 #include "catalog/cache.hpp"
 #include "catalog/handler.hpp"
 #include "claim/claim.hpp"
@@ -277,6 +278,15 @@ private:
     std::set<std::int64_t> held_;  // jobs that other sessions hold
 };
 
+// As the scheduler does outside of tests.
+void end_pauses_of(int queue_id)
+{
+    const pg::OwnSettings own;
+    const auto catalogue = catalog::working_catalogue();
+    if (const Queue *queue = catalogue->find(queue_id))
+        admin::end_pauses_of(*catalogue, *queue, pg::now());
+}
+
 // ---- trying one job ----
 
 Handler require_handler(const Queue &queue, const ClaimedJob &job)
@@ -344,6 +354,7 @@ core::Decision decide_if_failed(const Queue &queue, ClaimedJob job, const Failur
 
 int run_until_idle(int queue_id, int most)
 {
+    end_pauses_of(queue_id);
     execute::clear_the_way();
     return Runner(queue_id, most).run_all();
 }

@@ -103,6 +103,7 @@ INSERT INTO example VALUES
     ('graph_dot', 'id', (SELECT min(graph_id)::text FROM hipq.graphs)),
     ('cancel_jobs', 'state', 'initial'), ('pause', 'throttle_key', NULL),
     ('resume', 'throttle_key', NULL), ('pause', 'instance', NULL), ('resume', 'instance', NULL),
+    ('pause', 'until', '2100-01-01 12:00:00+00'),
     ('wait_for', 'timeout', '0'),
     ('retry', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),
     ('redrive', 'id', (SELECT min(id)::text FROM hipq.jobs_detail WHERE outcome = 'failed')),

@@ -17,7 +17,8 @@ WHERE refclassid = 'pg_extension'::regclass
   AND identity.schema IS DISTINCT FROM 'hipq'
       AND (identity.type, identity.identity) IS DISTINCT FROM ('schema', 'hipq')
   AND NOT (identity.type = 'cast'
-      AND (identity.identity LIKE '(% AS hipq.duration)' OR identity.identity LIKE '%hipq.role%'));
+      AND (identity.identity LIKE ANY ('{(% AS hipq.duration),(% AS hipq.time_or_duration)}')
+           OR identity.identity LIKE '%hipq.role%'));
 
 -- A function with a text body looks its names up in each call: so it must set the search_path.
 CREATE TEMPORARY VIEW unpinned AS
@@ -108,7 +109,7 @@ SELECT pg_describe_object('pg_cast'::regclass, pg_cast.oid, 0)
 FROM pg_cast JOIN pg_type ON pg_type.oid IN (castsource, casttarget)
 WHERE typnamespace = 'hipq'::regnamespace
   -- Only arguments of hipq's functions, and columns of its tables, have these types.
-  AND casttarget <> 'hipq.duration'::regtype
+  AND casttarget <> ALL ('{hipq.duration,hipq.time_or_duration}'::regtype[])
       AND 'hipq.role'::regtype NOT IN (castsource, casttarget)
 UNION ALL
 SELECT pg_describe_object('pg_policy'::regclass, pg_policy.oid, 0)

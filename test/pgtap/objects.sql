@@ -269,6 +269,7 @@ $got$, $want$VALUES
     ('pause', 'paused_time', 'timestamp with time zone', 'true', ''),
     ('pause', 'reason', 'text', 'true', '''NONE''::text'),
     ('pause', 'crashes', 'integer', 'false', ''),
+    ('pause', 'paused_until', 'timestamp with time zone', 'false', ''),
     ('queue', 'queue_id', 'integer', 'true', 'nextval(''hipq.queue_id_seq''::regclass)'),
     ('queue', 'instance_id', 'integer', 'true', ''),
     ('queue', 'name', 'text', 'true', ''),
@@ -900,6 +901,7 @@ $got$, $want$VALUES
     ('pauses', 'throttle_key', 'text'),
     ('pauses', 'paused_time', 'timestamp with time zone'),
     ('pauses', 'reason', 'text'),
+    ('pauses', 'paused_until', 'timestamp with time zone'),
     ('pauses_detail', 'instance', 'text'),
     ('pauses_detail', 'queue', 'text'),
     ('pauses_detail', 'job_type', 'text'),
@@ -908,6 +910,7 @@ $got$, $want$VALUES
     ('pauses_detail', 'paused_time', 'timestamp with time zone'),
     ('pauses_detail', 'reason', 'text'),
     ('pauses_detail', 'crashes', 'integer'),
+    ('pauses_detail', 'paused_until', 'timestamp with time zone'),
     ('workers', 'worker_id', 'bigint'),
     ('workers', 'name', 'text'),
     ('workers', 'status', 'text'),
@@ -1064,6 +1067,7 @@ $got$, $want$VALUES
     ('queues_detail', 'retry_enabled', 'boolean'),
     ('job_types_detail', 'retry_enabled', 'boolean'),
     ('job_types_detail', 'attempt_log', 'boolean'),
+    ('job_types_detail', 'paused_until', 'timestamp with time zone'),
     ('job_types_detail', 'parameters', 'jsonb'),
     ('job_types_detail', 'validate', 'text'),
     ('queues_detail', 'dead_letter_retention', 'interval'),
@@ -1079,6 +1083,7 @@ $got$, $want$VALUES
     ('queues_detail', 'max_retries', 'integer'),
     ('queues_detail', 'job_types', 'text[]'),
     ('queues_detail', 'held', 'bigint'),
+    ('queues_detail', 'paused_until', 'timestamp with time zone'),
     ('schedules', 'name', 'text'),
     ('schedules', 'cron', 'text'),
     ('schedules', 'queue', 'text'),
@@ -1378,6 +1383,8 @@ $got$, $want$VALUES
         'USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX set_aside_pkey ON hipq.set_aside USING btree (job_id)'),
     ('CREATE UNIQUE INDEX queue_hold_pkey ON hipq.queue_hold USING btree (queue_id)'),
+    ('CREATE INDEX pause_until ON hipq.pause USING btree (paused_until) '
+        'WHERE (paused_until IS NOT NULL)'),
     ('CREATE UNIQUE INDEX pause_is_unique ON hipq.pause '
         'USING btree (queue_id, job_type, throttle_key, instance_id) NULLS NOT DISTINCT'),
     ('CREATE UNIQUE INDEX queue_name_is_unique ON hipq.queue USING btree (instance_id, name)'),
@@ -1450,6 +1457,13 @@ $got$, $want$VALUES
     ('_duration(value real)', 'hipq.duration', 'i'),
     ('_duration(value double precision)', 'hipq.duration', 'i'),
     ('_duration(value numeric)', 'hipq.duration', 'i'),
+    ('_time_or_duration_in(cstring)', 'hipq.time_or_duration', 's'),
+    ('_time_or_duration_out(hipq.time_or_duration)', 'cstring', 's'),
+    ('_time_or_duration(value text)', 'hipq.time_or_duration', 's'),
+    ('_time_or_duration(value interval)', 'hipq.time_or_duration', 'i'),
+    ('_time_or_duration(value timestamp with time zone)', 'hipq.time_or_duration', 'i'),
+    ('_time_or_duration(value timestamp without time zone)', 'hipq.time_or_duration', 's'),
+    ('_time_or_duration(value date)', 'hipq.time_or_duration', 's'),
     ('_jobs_set_aside(OUT queue_id integer, OUT job_id bigint, '
         'OUT set_aside_time timestamp with time zone, OUT error text)', 'SETOF record', 'v'),
     ('_overdue(OUT alert text, OUT severity text, OUT jobs bigint, '
@@ -1817,7 +1831,8 @@ $got$, $want$VALUES
     ('now()', 'timestamp with time zone', 'v'),
     ('pause(queue text DEFAULT NULL::text, job_type text DEFAULT NULL::text, '
         'throttle_key text DEFAULT NULL::text, reason text DEFAULT ''NONE''::text, '
-        'instance text DEFAULT NULL::text)', 'boolean', 'v'),
+        'instance text DEFAULT NULL::text, '
+        'until hipq.time_or_duration DEFAULT NULL::hipq.time_or_duration)', 'boolean', 'v'),
     ('purge_dead_letter(id bigint)', 'void', 'v'),
     ('purge_dead_letters(queue text, job_type text DEFAULT NULL::text, '
         'reason text DEFAULT NULL::text, '

@@ -52,6 +52,9 @@ my %values = (
 		"'4713-01-01 BC'", "'epoch'" ],
 	'hipq.duration' => [ @numbers, "'0'", "'1 us'", "interval '5 ms'", "'-1 day'", "'infinity'",
 		"'NaN'::float8", "'178000000 years'", "'1 hour'", "'soon'", '1e300' ],
+	'hipq.time_or_duration' => [ "'1 s'", "interval '5 ms'", "'-1 day'", "'infinity'",
+		"now() + interval '1 second'", 'localtimestamp', "'5874897-12-31'::date", "'soon'",
+		"'178000000 years'", "'18:00'" ],
 	interval => [ "'0'", "'1 us'", "'5 ms'", "'-1 day'", "'1 month'", "'-178000000 years'",
 		"'178000000 years'", "'1 hour'" ],
 	jsonb => [

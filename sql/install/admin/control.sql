@@ -11,6 +11,7 @@ CREATE TABLE hipq.pause (
     paused_time  timestamptz NOT NULL,
     reason       text        NOT NULL DEFAULT 'NONE',
     crashes      integer     CONSTRAINT pause_crashes_are_positive CHECK (crashes > 0),
+    paused_until timestamptz,
     CONSTRAINT pause_is_unique
         UNIQUE NULLS NOT DISTINCT (queue_id, job_type, throttle_key, instance_id),
     CONSTRAINT pause_is_of_an_instance_or_a_queue
@@ -21,6 +22,7 @@ CREATE TABLE hipq.pause (
     CONSTRAINT pause_for_crashes_is_of_a_job_type
         CHECK (crashes IS NULL OR job_type IS NOT NULL AND throttle_key IS NULL)
 );
+CREATE INDEX pause_until ON hipq.pause (paused_until) WHERE paused_until IS NOT NULL;
 ALTER TABLE hipq.pause REPLICA IDENTITY FULL;
 COMMENT ON TABLE hipq.pause
     IS 'what is paused: an instance, a queue, a job type of a queue, or a throttle key of a job '
@@ -39,6 +41,8 @@ COMMENT ON COLUMN hipq.pause.reason IS 'why, as given; NONE = nothing was given'
 COMMENT ON COLUMN hipq.pause.crashes
     IS 'crashes of the server within 10 minutes for which hipq itself holds the job type; NULL = '
     'somebody paused it';
+COMMENT ON COLUMN hipq.pause.paused_until
+    IS 'when the scheduler ends the pause; NULL = only resume() ends it';
 
 CREATE TRIGGER catalogue_changed AFTER TRUNCATE ON hipq.pause
     FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
@@ -138,13 +142,15 @@ COMMENT ON FUNCTION hipq.fail_job(bigint, text, text)
 
 CREATE FUNCTION hipq.pause(
     queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL,
-    reason text DEFAULT 'NONE', instance text DEFAULT NULL
+    reason text DEFAULT 'NONE', instance text DEFAULT NULL,
+    until hipq.time_or_duration DEFAULT NULL
 ) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_pause';
-COMMENT ON FUNCTION hipq.pause(text, text, text, text, text)
+COMMENT ON FUNCTION hipq.pause(text, text, text, text, text, hipq.time_or_duration)
     IS 'starts no more jobs of a queue, a job type, a throttle key or an instance; false if it '
-    'was paused already. queue: the queue; job_type: only this type; throttle_key: only this key '
-    'of the type; reason: why; instance: all queues of this instance, instead of queue. What runs '
-    'goes on';
+    'was paused already: then its end becomes this one. queue: the queue; job_type: only this '
+    'type; throttle_key: only this key of the type; reason: why; instance: all queues of this '
+    'instance, instead of queue; until: when the pause ends, or after how long, NULL = with '
+    'resume(). What runs goes on';
 
 CREATE FUNCTION hipq.resume(
     queue text DEFAULT NULL, job_type text DEFAULT NULL, throttle_key text DEFAULT NULL,

@@ -11,7 +11,8 @@ SELECT instance.name AS instance,
        pause.paused_by,
        pause.paused_time,
        nullif(pause.reason, 'NONE') AS reason,
-       pause.crashes
+       pause.crashes,
+       pause.paused_until
 FROM hipq.pause
 LEFT JOIN hipq.queue ON queue.queue_id = pause.queue_id
 JOIN hipq.instance ON instance.instance_id = coalesce(pause.instance_id, queue.instance_id)
@@ -22,7 +23,8 @@ WHERE pg_has_role('pg_monitor', 'USAGE')
    )
 OFFSET 0;
 COMMENT ON VIEW hipq.pauses_detail
-    IS 'what is paused, by whom and since when; hipq.resume() with the same names ends it';
+    IS 'what is paused, by whom, since when and until when; hipq.resume() with the same names ends '
+    'it';
 COMMENT ON COLUMN hipq.pauses_detail.instance IS 'instance that is paused, or has the queue';
 COMMENT ON COLUMN hipq.pauses_detail.queue
     IS 'queue that is paused, or has the job type; NULL = the whole instance is paused';
@@ -37,3 +39,5 @@ COMMENT ON COLUMN hipq.pauses_detail.reason IS 'why; NULL = nothing was given';
 COMMENT ON COLUMN hipq.pauses_detail.crashes
     IS 'crashes within 10 minutes for which hipq itself holds the job type; NULL = somebody '
     'paused it';
+COMMENT ON COLUMN hipq.pauses_detail.paused_until
+    IS 'when it ends by itself; NULL = only hipq.resume() ends it';

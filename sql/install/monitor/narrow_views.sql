@@ -22,7 +22,8 @@ SELECT queue, job_type, handler, handler_kind, max_retries, default_timeout, is_
 FROM hipq.job_types_detail;
 
 CREATE VIEW hipq.pauses WITH (security_barrier) AS
-SELECT instance, queue, job_type, throttle_key, paused_time, hipq._in_lines(reason, 30) AS reason
+SELECT instance, queue, job_type, throttle_key, date_trunc('seconds', paused_time) AS paused_time,
+       hipq._in_lines(reason, 18) AS reason, date_trunc('seconds', paused_until) AS paused_until
 FROM hipq.pauses_detail;
 
 CREATE VIEW hipq.jobs WITH (security_barrier) AS

@@ -1,5 +1,8 @@
 // hipq.pause and hipq.resume: a pause is a row of the catalogue, so every process knows of it
 // before its next claim; resumed jobs are looked for as soon as the transaction has committed.
+// end_of_pause.cpp ends pauses that have an end.
+#include "admin/control/end_of_pause.hpp"
+
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
 #include "catalog/rights.hpp"
@@ -30,10 +33,24 @@ constinit pg::Statement insert_pause(R"(
     VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT DO NOTHING)");
 
-constinit pg::Statement delete_pause(R"(
-    DELETE FROM hipq.pause
-    WHERE instance_id IS NOT DISTINCT FROM $1 AND queue_id IS NOT DISTINCT FROM $2
-      AND job_type IS NOT DISTINCT FROM $3 AND throttle_key IS NOT DISTINCT FROM $4)");
+// The same with its end, a column that tables of 0.2.0 lack.
+constinit pg::Statement insert_pause_until(R"(
+    INSERT INTO hipq.pause (instance_id, queue_id, job_type, throttle_key, paused_by, paused_time, reason, paused_until)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT DO NOTHING)");
+
+#define HIPQ_THAT_PAUSE                                                                            \
+    "instance_id IS NOT DISTINCT FROM $1 AND queue_id IS NOT DISTINCT FROM $2 "                    \
+    "AND job_type IS NOT DISTINCT FROM $3 AND throttle_key IS NOT DISTINCT FROM $4"
+
+// A hold after crashes gets no end.
+constinit pg::Statement
+    lock_pause("SELECT crashes IS NULL AND paused_until IS DISTINCT FROM $5 FROM hipq.pause "
+               "WHERE " HIPQ_THAT_PAUSE " FOR UPDATE");
+constinit pg::Statement
+    change_end("UPDATE hipq.pause SET paused_until = $5, paused_by = $6, "
+               "reason = coalesce(nullif($7, 'NONE'), reason) WHERE " HIPQ_THAT_PAUSE);
+constinit pg::Statement delete_pause("DELETE FROM hipq.pause WHERE " HIPQ_THAT_PAUSE);
 
 // ---- the caller's names ----
 
@@ -79,6 +96,13 @@ struct Target {
     std::optional<std::string> job_type;
     std::optional<std::string> throttle_key;
     std::vector<const Queue *> queues;  // the queues concerned
+
+    // Runs a statement with the four parts of the name, and more.
+    template <class... Arguments>
+    pg::Rows run(pg::Statement &statement, const Arguments &...arguments) const
+    {
+        return statement.run(instance_id, queue_id, job_type, throttle_key, arguments...);
+    }
 };
 
 [[noreturn]] void raise_unknown_instance(const std::string &name)
@@ -169,19 +193,75 @@ void demand_key_quota(const Queue &queue)
 
 // ---- pause and resume ----
 
-bool pause(const Names &names, const std::optional<std::string> &reason)
+// What pause() says of a pause.
+struct Wanted {
+    std::string by;
+    std::string reason;
+    std::optional<pg::Time> until;
+    bool may_have_end;  // false: the tables are those of 0.2.0
+};
+
+// The end of a pause that begins now.
+std::optional<pg::Time> end_of(const pg::Arguments &arguments, pg::Time now)
 {
+    const auto given = arguments.maybe_time_or_duration(pg::Argument::later("until"));
+    if (!given.has_value())
+        return std::nullopt;
+    const pg::Time until = given->at(now);
+    if (until >= pg::far_time)
+        refuse("until is not before the year 9999",
+               "Leave it out: then only hipq.resume() ends the pause.");
+    if (until <= now) {
+        const std::string text = pg::clock_text(until);
+        const std::string present = pg::clock_text(now);
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("until is not in the future"),
+                   errdetail("It is %s, and now it is %s.", text.c_str(), present.c_str()),
+                   errhint("Give a later time, or a duration from now, such as '2 hours'."));
+    }
+    return until;
+}
+
+bool insert(const Target &target, const Wanted &wanted, pg::Time now)
+{
+    const pg::Rows rows =
+        wanted.until.has_value()
+            ? target.run(insert_pause_until, wanted.by, now, wanted.reason, wanted.until)
+            : target.run(insert_pause, wanted.by, now, wanted.reason);
+    return rows.processed() == 1;
+}
+
+// Gives a pause the end that the caller wants. Returns false if it has just ended.
+bool change(const Target &target, const Wanted &wanted)
+{
+    const pg::Rows found = target.run(lock_pause, wanted.until);
+    if (!found.empty() && found.front().boolean(0))
+        target.run(change_end, wanted.until, wanted.by, wanted.reason);
+    return !found.empty();
+}
+
+// Returns whether it was not paused before.
+bool insert_or_change(const Target &target, const Wanted &wanted, pg::Time now)
+{
+    bool is_new = insert(target, wanted, now);
+    while (!is_new && wanted.may_have_end && !change(target, wanted))
+        is_new = insert(target, wanted, now);
+    return is_new;
+}
+
+bool pause(const Names &names, const pg::Arguments &arguments)
+{
+    const pg::Time now = pg::now();
+    const auto until = end_of(arguments, now);
     const auto catalogue = catalog::catalogue();
     const Target target = target_of(*catalogue, names);
-    const std::string role = catalog::require_role(catalog::caller());
-    const std::string why =
-        reason.has_value() && !reason->empty() ? *reason : std::string(core::none_text);
-    const bool is_new = pg::as_hipq([&] {
-        return insert_pause
-                   .run(target.instance_id, target.queue_id, target.job_type, target.throttle_key,
-                        role, pg::now(), why)
-                   .processed() == 1;
-    });
+    const auto reason = arguments.maybe_text("reason");
+    const Wanted wanted{catalog::require_role(catalog::caller()),
+                        reason.has_value() && !reason->empty() ? *reason
+                                                               : std::string(core::none_text),
+                        until, arguments.takes("until")};
+    const bool is_new = pg::as_hipq([&] { return insert_or_change(target, wanted, now); });
+    if (until.has_value())
+        wakeup::note_look_at(*until);
     if (is_new && target.throttle_key.has_value())
         demand_key_quota(*target.queues.front());
     return is_new;
@@ -191,20 +271,12 @@ bool resume(const Names &names)
 {
     const auto catalogue = catalog::catalogue();
     const Target target = target_of(*catalogue, names);
-    const bool was_paused = pg::as_hipq([&] {
-        return delete_pause
-                   .run(target.instance_id, target.queue_id, target.job_type, target.throttle_key)
-                   .processed() == 1;
-    });
+    const bool was_paused = pg::as_hipq([&] { return target.run(delete_pause).processed() == 1; });
     const bool is_whole_queue = target.queue_id.has_value() && !target.job_type.has_value();
     const bool was_held = is_whole_queue && recovery::forget_dead_letter_crashes(*target.queue_id);
     if (!was_paused && !was_held)
         return false;
-    wakeup::note_catalogue_change();
-    if (target.throttle_key.has_value())
-        wakeup::note_resumed_key(*target.queue_id);
-    for (const Queue *queue : target.queues)
-        wakeup::note_waiting(queue->owner, pg::now(), pg::infinity);
+    note_end_of_pause(target.queues, target.throttle_key.has_value());
     return true;
 }
 
@@ -218,7 +290,7 @@ HIPQ_FUNCTION(hipq_pause)
     return hipq::pg::return_bool(
         hipq::admin::pause({arguments.maybe_text("queue"), arguments.maybe_text("job_type"),
                             arguments.maybe_text("throttle_key"), arguments.maybe_text("instance")},
-                           arguments.maybe_text("reason")));
+                           arguments));
 }
 
 HIPQ_FUNCTION(hipq_resume)

@@ -131,7 +131,8 @@ constinit pg::Statement select_pauses(HIPQ_OBJECTS(R"(
         SELECT concerned.instance, concerned.queue, pause.job_type, pause.throttle_key,
                jsonb_build_object(
                    'instance', concerned.instance, 'queue', concerned.queue, 'job_type', pause.job_type, 'throttle_key', pause.throttle_key,
-                   'reason', pause.reason)
+                   'reason', pause.reason,
+                   'until', to_jsonb((to_jsonb(pause) ->> 'paused_until')::timestamptz AT TIME ZONE 'UTC') #>> '{}' || 'Z')
         FROM hipq.pause
         LEFT JOIN hipq.queue ON queue.queue_id = pause.queue_id
         JOIN hipq.instance ON instance.instance_id = coalesce(pause.instance_id, queue.instance_id)

@@ -13,6 +13,7 @@
 #include "catalog/rights.hpp"
 #include "enqueue/enqueue.hpp"
 #include "pg/arguments.hpp"
+#include "pg/clock.hpp"
 #include "pg/subtransaction.hpp"
 #include "pg/transaction.hpp"
 
@@ -71,12 +72,21 @@ void make_schedule(Described &object)
     });
 }
 
+// A description may be applied long after it was made.
+bool is_over(const Described &pause)
+{
+    const std::string *until = pause.find("until");
+    const pg::Time now = pg::now();
+    return until != nullptr && pg::read_time_or_duration(*until).at(now) <= now;
+}
+
 // pause() keeps the reason of an existing pause, so resume first.
 void make_pause(const Described &object, bool is_present)
 {
     if (is_present)
         call_function(facts_of(object.section).remover, key_arguments(object.section, object.keys));
-    call_function(facts_of(object.section).maker, object.arguments);
+    if (!is_over(object))
+        call_function(facts_of(object.section).maker, object.arguments);
 }
 
 void make(Described &object, bool is_present)

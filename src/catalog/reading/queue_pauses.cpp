@@ -21,11 +21,16 @@ constexpr std::array inner_pause_fields{
     pg::field<&InnerPauseRow::pause, &Pause::since>("paused_time"),
     pg::field<&InnerPauseRow::pause, &Pause::reason>("reason"),
     pg::field<&InnerPauseRow::pause, &Pause::crashes>("crashes"),
+    // Tables of 0.2.0 lack this column; the name then refers to the column of `absent`.
+    pg::field<&InnerPauseRow::pause, &Pause::until>(
+        "(SELECT paused_until FROM (SELECT pause.*) AS present)"),
 };
 
 constinit pg::Selection<InnerPauseRow>
     select_inner_pauses(inner_pause_fields,
-                        "FROM hipq.pause WHERE queue_id = $1 AND job_type IS NOT NULL");
+                        "FROM hipq.pause AS pause "
+                        "CROSS JOIN (SELECT NULL::timestamptz AS paused_until) AS absent "
+                        "WHERE queue_id = $1 AND job_type IS NOT NULL");
 
 }  // namespace
 

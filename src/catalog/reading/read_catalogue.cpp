@@ -130,19 +130,23 @@ constexpr std::array queue_pause_fields{
     field<&QueuePauseRow::pause, &Pause::since>("pause.paused_time"),
     field<&QueuePauseRow::pause, &Pause::reason>("pause.reason"),
     field<&QueuePauseRow::pause, &Pause::crashes>("pause.crashes"),
+    field<&QueuePauseRow::pause, &Pause::until>("pause.paused_until"),
 };
 
 // The queries skip pauses within queues, which can be very many: the rows of a queue and those of
 // an instance are each found by an index. A pause of an instance gives a row for each of its
 // queues. Columns are qualified with their tables, so that an error can say which table lacks one
-// (pg/version_mismatch.hpp).
+// (pg/version_mismatch.hpp). Tables of 0.2.0 lack the end of a pause, as above.
 #define HIPQ_FROM_PAUSES                                                                           \
-    "FROM hipq.queue AS queue CROSS JOIN LATERAL ("                                                \
-    "SELECT own.instance_id, own.paused_by, own.paused_time, own.reason, own.crashes "             \
+    "FROM hipq.queue AS queue CROSS JOIN (SELECT NULL::timestamptz AS paused_until) AS absent "    \
+    "CROSS JOIN LATERAL ("                                                                         \
+    "SELECT own.instance_id, own.paused_by, own.paused_time, own.reason, own.crashes, "            \
+    "(SELECT paused_until FROM (SELECT own.*) AS present) AS paused_until "                        \
     "FROM hipq.pause AS own "                                                                      \
     "WHERE own.queue_id = queue.queue_id AND own.job_type IS NULL "                                \
     "UNION ALL "                                                                                   \
-    "SELECT whole.instance_id, whole.paused_by, whole.paused_time, whole.reason, whole.crashes "   \
+    "SELECT whole.instance_id, whole.paused_by, whole.paused_time, whole.reason, whole.crashes, "  \
+    "(SELECT paused_until FROM (SELECT whole.*) AS present) AS paused_until "                      \
     "FROM hipq.pause AS whole "                                                                    \
     "WHERE whole.queue_id IS NULL AND whole.instance_id = queue.instance_id) AS pause"
 

@@ -48,6 +48,8 @@ std::string_view name(Duty duty)
         return "drop tables";
     case Duty::schedules:
         return "mend pg_cron's jobs of schedules";
+    case Duty::pauses:
+        return "end pauses whose time is over";
     case Duty::slots:
         return "send the jobs of slots that have left";
     case Duty::figures:

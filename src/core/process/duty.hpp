@@ -23,6 +23,7 @@ enum class Duty : unsigned char {
     unused_types,
     drop,
     schedules,
+    pauses,   // that end by themselves
     slots,    // that have moved to another node
     figures,  // of queues, for the router
     shares,   // of limits that several nodes share

@@ -1,9 +1,10 @@
-// Formats a length of time by division, unit by unit.
+// Formats a length of time by division, unit by unit, and looks for units in a text.
 #include "core/text/length_text.hpp"
 
+#include <algorithm>
 #include <array>
-#include <string_view>
 
+#include "core/text/characters.hpp"
 #include "core/time.hpp"
 
 namespace hipq::core {
@@ -36,6 +37,20 @@ std::string length_text(std::int64_t microseconds)
         return rest == 0 ? first : first + " " + text_of(rest, units[i + 1]);
     }
     return text_of(seconds, units.back());
+}
+
+bool names_unit(std::string_view text)
+{
+    const auto is_letter = [](char c) { return is_lower(to_lower(c)); };
+    bool any = false;
+    for (auto c = std::ranges::find_if(text, is_letter); c != text.end();) {
+        const auto end = std::find_if_not(c, text.end(), is_letter);
+        if (equals_ignoring_case({c, end}, "dec"))
+            return false;
+        any = true;
+        c = std::find_if(end, text.end(), is_letter);
+    }
+    return any;
 }
 
 }  // namespace hipq::core

@@ -52,9 +52,8 @@ struct Noted {
     std::size_t note_count = 0;
     bool scheduler_must_look = false;
 
-    // For jobs for external workers.
-    pg::Time due_for_worker = pg::infinity;
-    pg::Time expires_for_worker = pg::infinity;
+    pg::Time due_for_worker = pg::infinity;  // of jobs for external workers
+    pg::Time look_due = pg::infinity;        // when the scheduler must look, whatever is due
 
     bool catalogue_has_changed = false;
     bool shares_have_changed = false;
@@ -118,8 +117,8 @@ void pass_on_to_dispatch(pg::Time now)
         databases::ask_for_dispatch(MyDatabaseId);
     else if (noted.due_for_worker != pg::infinity)
         databases::look_due(MyDatabaseId, noted.due_for_worker);
-    if (noted.expires_for_worker != pg::infinity)
-        databases::look_due(MyDatabaseId, noted.expires_for_worker);
+    if (noted.look_due != pg::infinity)
+        databases::look_due(MyDatabaseId, noted.look_due);
 }
 
 // After a rollback, the lanes made for this transaction must not keep others from using their
@@ -262,10 +261,10 @@ LaneNotes::iterator find_note(LaneNotes &notes_so_far, const lanes::LaneName &la
 bool has_notes()
 {
     return noted.note_count > 0 || noted.due_for_worker != pg::infinity ||
-           noted.scheduler_must_look || noted.catalogue_has_changed || noted.shares_have_changed ||
-           noted.is_told_of || noted.rights_have_changed || noted.lanes_are_lost ||
-           noted.resumed_queue != 0 || noted.changed_database != InvalidOid ||
-           noted.waits_are_unknown || has_own_watches() ||
+           noted.look_due != pg::infinity || noted.scheduler_must_look ||
+           noted.catalogue_has_changed || noted.shares_have_changed || noted.is_told_of ||
+           noted.rights_have_changed || noted.lanes_are_lost || noted.resumed_queue != 0 ||
+           noted.changed_database != InvalidOid || noted.waits_are_unknown || has_own_watches() ||
            (end_notes != nullptr && !end_notes->empty()) ||
            (lane_notes != nullptr && !lane_notes->empty());
 }
@@ -356,6 +355,11 @@ void note_look() noexcept
     noted.scheduler_must_look = true;
 }
 
+void note_look_at(pg::Time due) noexcept
+{
+    noted.look_due = std::min(noted.look_due, due);
+}
+
 void note_unknown_jobs()
 {
     noted.lanes_are_lost = true;
@@ -388,7 +392,7 @@ void note_waiting(Oid owner, pg::Time due, pg::Time expires)
 void note_waiting_for_worker(pg::Time due, pg::Time expires)
 {
     noted.due_for_worker = std::min(noted.due_for_worker, due);
-    noted.expires_for_worker = std::min(noted.expires_for_worker, expires);
+    note_look_at(expires);
 }
 
 void note_aimed_job()

@@ -49,6 +49,10 @@ void note_unknown_waits() noexcept;
 // Notes that the scheduler must look at the changes of the current transaction.
 void note_look() noexcept;
 
+// Notes that the current transaction makes something due at that time that is no job, such as the
+// end of a pause: the scheduler must look then.
+void note_look_at(pg::Time due) noexcept;
+
 // Notes that the current transaction, or one that it ends (COMMIT PREPARED), makes jobs claimable
 // at unknown places.
 void note_unknown_jobs();

@@ -27,7 +27,7 @@ $hipq->sql(q{
 		throttle_limit_per_key => 20, default_timeout => 3600),
 		hipq.register_job_type('shop.orders', 'thumbnail', handler_kind => 'notify'),
 			hipq.register_job_type('shop.mail', 'newsletter', handler => 'send_receipt');
-	SELECT hipq.pause('shop.mail', reason => 'provider is down');
+	SELECT hipq.pause('shop.mail', reason => 'provider is down', until => '2 hours');
 	SELECT hipq.register_worker('images-host-b-1', '{shop.orders}', '{thumbnail}',
 		listen => false) AS worker \gset
 	SELECT hipq.heartbeat(:worker, '{"status": "healthy"}');

@@ -47,6 +47,30 @@ $router->sql(q{SELECT hipq.resume('app.mail', job_type => 'run')});
 ok($shard->wait_until('SELECT count(*) FROM hipq.pauses', 0), "the shard has the router's resume");
 is($shard->sql('SELECT hipq.describe()'), $before, 'refused calls change nothing on the shard');
 
+# ---- a pause with an end: each node ends it by itself
+my $ends = 'SELECT coalesce(extract(epoch FROM max(paused_until)), 0) FROM hipq.pauses_detail';
+$shard->sql("ALTER DATABASE postgres SET timezone = 'Asia/Tokyo'");
+$router->sql(q{SELECT hipq.pause('app.mail', until => '1 hour')});
+my $end = $router->sql($ends);
+ok($shard->wait_until($ends, $end), 'the shard has the end of a pause');
+$router->sql(q{SELECT hipq.pause('app.mail', until => '2 hours')});
+$end = $router->sql($ends);
+ok($shard->wait_until($ends, $end), 'the shard has the new end of a pause');
+$router->sql(q{SELECT hipq.pause('app.mail', job_type => 'run')});
+ok($shard->wait_until('SELECT count(*) FROM hipq.pauses', 2), 'the shard has another pause');
+is($shard->sql($ends), $end, 'the pause stays on the shard when it receives the set-up again');
+$shard->set('hipq.clock_offset' => 7201);
+ok($shard->wait_until('SELECT count(*) FROM hipq.pauses', 1), 'the shard ends the pause');
+$router->sql(q{SELECT hipq.resume('app.mail', job_type => 'run')});
+ok($shard->wait_until('SELECT count(*) FROM hipq.pauses', 0),
+	'a set-up with a pause that is over on the shard does not begin it again');
+is($router->sql($ends), $end, 'the pause holds on the router, whose clock is behind');
+$router->set('hipq.clock_offset' => 7201);
+ok($router->wait_until('SELECT count(*) FROM hipq.pauses', 0), 'the router ends the pause');
+$_->set('hipq.clock_offset' => 0) foreach $router, $shard;
+$shard->sql('ALTER DATABASE postgres RESET timezone');
+is($shard->sql('SELECT hipq.describe()'), $before, 'no pause is left on the shard');
+
 # ---- set-up that a shard can change
 is($shard->sql_as('mallory', q{SELECT hipq.pause('lone.mail'), hipq.resume('lone.mail')}), 't|t',
 	'a shard sets up queues of other instances');

@@ -28,5 +28,13 @@ TEST(LengthText, TellsTheTwoLargestUnits)
     EXPECT_EQ(length_text(std::numeric_limits<std::int64_t>::max()), "106751991 days 4 h");
 }
 
+TEST(LengthText, OnlyATextWithAUnitIsALength)
+{
+    for (const char *length : {"2 hours", "PT2H", "1 day 02:00:00", "5min", "-1 MON", "2 decades"})
+        EXPECT_TRUE(names_unit(length)) << length;
+    for (const char *other : {"", "300", "18:00", "2026-12", "24.12.", "24 dec", "24 DEC 18:00"})
+        EXPECT_FALSE(names_unit(other)) << other;
+}
+
 }  // namespace
 }  // namespace hipq::core
