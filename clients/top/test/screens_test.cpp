@@ -224,6 +224,26 @@ TEST(QueueScreen, CountsHeldJobsWhereTheRoleMayReadThem)
     EXPECT_NE(shown("10000").find("held at least 10000"), std::string::npos) << shown("10000");
 }
 
+TEST(QueueScreen, SaysWhatIsPausedAndUntilWhen)
+{
+    const auto screen = queue_screen({}, {"app.mail", ""});
+    const auto shown = [&](const Value &ends_in) {
+        screen->take({answer_of({{"state", "backlog", "exact"}, {{"waits", "9", "t"}}}),
+                      {},
+                      answer_of({{"job_type", "throttle_key", "paused_by", "reason", "crashes",
+                                  "is_of_instance", "paused_for", "ends_in"},
+                                 {{"send", std::nullopt, "ann", "tea", std::nullopt, "f", "61",
+                                   ends_in}}})});
+        return text_of(*screen);
+    };
+    EXPECT_NE(shown(std::nullopt).find("paused: type send, for 1m01s, by ann: tea"),
+              std::string::npos)
+        << shown(std::nullopt);
+    EXPECT_NE(shown("125").find("paused: type send, for 1m01s, ends in 2m05s, by ann: tea"),
+              std::string::npos)
+        << shown("125");
+}
+
 TEST(JobsScreen, AsksForTheTableFirst)
 {
     const auto screen = jobs_screen({}, {"app.mail", ""}, "", JobKind::newest);

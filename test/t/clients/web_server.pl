@@ -352,6 +352,9 @@ is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcom
 	JSON::PP::true, 'a job type is resumed');
 $hands->post('/api/pauses', { queue => 'app.mail', job_type => 'welcome', throttle_key => 'ann' });
 is($hipq->sql('SELECT throttle_key FROM hipq.pauses'), 'ann', 'a throttle key is paused');
+$hipq->sql(q{SELECT hipq.pause('app.mail', 'welcome', 'ann', until => '2100-01-01 UTC')});
+is($hands->get('/api/pauses')->{json}{pauses}[0]{paused_until}, '2100-01-01T00:00:00+00:00',
+	'the end of a pause is shown');
 is($hands->post('/api/pauses/resume', { queue => 'app.mail', job_type => 'welcome',
 		throttle_key => 'ann' })->{json}{done}, JSON::PP::true, 'a throttle key is resumed');
 status_is($eyes->post('/api/pauses', { queue => 'app.mail' }), 403,

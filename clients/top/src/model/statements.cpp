@@ -126,11 +126,11 @@ Statement types_of(const QueueName &queue)
 
 Statement pauses_of(const QueueName &queue)
 {
-    return {"SELECT job_type, throttle_key, paused_by, reason, crashes,"
-            " queue IS NULL AS is_of_instance,"
-            " extract(epoch FROM hipq.now() - paused_time) AS paused_for"
-            " FROM hipq.pauses_detail WHERE queue = $1 OR queue IS NULL AND instance = "
-            "split_part($1, '.', 1)"
+    return {"SELECT job_type, throttle_key, paused_by, reason, crashes, queue IS NULL AS"
+            " is_of_instance, extract(epoch FROM hipq.now() - paused_time) AS paused_for,"
+            " extract(epoch FROM {0.3? paused_until : NULL::timestamptz} - hipq.now()) AS ends_in"
+            " FROM hipq.pauses_detail WHERE queue = $1 OR"
+            " queue IS NULL AND instance = split_part($1, '.', 1)"
             " ORDER BY job_type NULLS FIRST, throttle_key NULLS FIRST",
             {queue.name}};
 }

@@ -136,8 +136,10 @@ private:
                    pauses_.text(i, "job_type");
         else if (pauses_.get(i, "job_type"))
             what = "type " + pauses_.text(i, "job_type");
-        std::string text = "paused: " + what + ", for " + time_cell(pauses_, i, "paused_for").text +
-                           ", by " + pauses_.text(i, "paused_by");
+        std::string text = "paused: " + what + ", for " + time_cell(pauses_, i, "paused_for").text;
+        if (pauses_.get(i, "ends_in"))
+            text += ", ends in " + time_cell(pauses_, i, "ends_in").text;
+        text += ", by " + pauses_.text(i, "paused_by");
         if (pauses_.get(i, "reason"))
             text += ": " + pauses_.text(i, "reason");
         if (pauses_.get(i, "crashes"))

@@ -176,7 +176,8 @@ ORDER BY schedules.queue, schedules.name
 
 const char *const pauses = R"(
 SELECT pauses.instance, pauses.queue, pauses.job_type, pauses.throttle_key, pauses.paused_by,
-       pauses.paused_time, pauses.reason, pauses.crashes
+       pauses.paused_time, {0.3? pauses.paused_until : NULL::timestamptz} AS paused_until,
+       pauses.reason, pauses.crashes
 FROM hipq.pauses_detail AS pauses
 WHERE $1::text IS NULL OR pauses.queue = $1
    OR pauses.queue IS NULL AND split_part($1, '.', 1) = pauses.instance

@@ -1,7 +1,7 @@
 // The list of pauses, with forms to make and to end one.
 
 import { get, post } from "../api.js";
-import { ago, isNone } from "../format.js";
+import { ago, isNone, timeOf } from "../format.js";
 import { resume } from "../parts/actions.js";
 import { badge } from "../parts/badge.js";
 import { ask } from "../parts/dialog.js";
@@ -57,6 +57,7 @@ const makeTable = (load) =>
         cell: ([by, crashes]) => (isNone(crashes) ? by : ["hipq ", badge(`${crashes} crashes`, "bad")]),
       },
       { title: "Since", value: ({ paused_time: time }) => time, cell: ago },
+      { title: "Until", value: ({ paused_until: time }) => time, cell: timeOf },
       { title: "Why", kind: "wide", value: ({ reason }) => reason ?? "–" },
       ...(mayAct()
         ? [

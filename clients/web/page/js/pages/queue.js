@@ -40,22 +40,24 @@ function headOf(name, { queue, may, pauses }) {
 }
 
 const pauseNotes = (pauses) =>
-  pauses.map(({ job_type: type, throttle_key: key, paused_by: by, paused_time: time, reason, queue, instance }) =>
-    h(
-      "div",
-      { class: "notice is-warn" },
+  pauses.map(
+    ({ job_type: type, throttle_key: key, paused_by: by, paused_time: time, paused_until: until, reason, queue, instance }) =>
       h(
-        "p",
-        { class: "notice-title" },
-        [
-          type ? `Type ${type}` : queue ? "The queue" : `Instance ${instance}`,
-          key ? `, key ${key},` : "",
-          ` is paused by ${by} since `,
-        ].join(""),
-        timeOf(time),
+        "div",
+        { class: "notice is-warn" },
+        h(
+          "p",
+          { class: "notice-title" },
+          [
+            type ? `Type ${type}` : queue ? "The queue" : `Instance ${instance}`,
+            key ? `, key ${key},` : "",
+            ` is paused by ${by} since `,
+          ].join(""),
+          timeOf(time),
+          until ? [" until ", timeOf(until)] : null,
+        ),
+        reason ? h("p", {}, reason) : null,
       ),
-      reason ? h("p", {}, reason) : null,
-    ),
   );
 
 // The unfinished jobs by job type and throttle key, and what the first of each waits for. A role
