@@ -35,7 +35,12 @@ core::Cron require_cron(const std::string &text)
                            "* * mon-fri'; or '@hourly', "
                            "'@daily', '@weekly', '@monthly', '@yearly'; or with pg_cron 1.5 or "
                            "newer '30 seconds'."));
-    return std::get<core::Cron>(parsed);
+    const auto &cron = std::get<core::Cron>(parsed);
+    if (cron.has_second_field)
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("invalid cron expression \"%s\"", text.c_str()),
+                   errdetail("pg_cron knows no field of seconds."));
+    return cron;
 }
 
 // Uses pg_cron's clock. Returns nothing if it never runs, or the server does not know the zone.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <chrono>
 #include <span>
@@ -26,6 +27,7 @@ struct Field {
     int high;
     std::span<const std::string_view> names{};  // names of its values, from `low` upwards
 };
+constexpr Field second_field{"second", 0, 59};
 constexpr Field minute_field{"minute", 0, 59};
 constexpr Field hour_field{"hour", 0, 23};
 constexpr Field day_of_month_field{"day of month", 1, 31};
@@ -169,14 +171,38 @@ private:
         return cron;
     }
 
+    std::size_t count_fields() const
+    {
+        std::size_t count = 0;
+        for (CronParser ahead = *this; ahead.skip_blanks(), ahead.at_ < text_.size(); ++count)
+            ahead.take_while([](char c) { return !is_blank(c); });
+        return count;
+    }
+
     std::optional<Cron> parse_fields()
     {
+        constexpr std::size_t with_seconds = 6;
         Cron cron;
-        const bool is_read = parse_field(minute_field, cron.minutes) &&
-                             parse_field(hour_field, cron.hours) && parse_days_of_month(cron) &&
-                             parse_field(month_field, cron.months) && parse_days_of_week(cron) &&
-                             demand_end();
+        cron.has_second_field = count_fields() == with_seconds;
+        const bool is_read = (!cron.has_second_field || parse_seconds_of(cron)) &&
+                             parse_time_field(minute_field, cron.minutes, cron) &&
+                             parse_time_field(hour_field, cron.hours, cron) &&
+                             parse_days_of_month(cron) && parse_field(month_field, cron.months) &&
+                             parse_days_of_week(cron) && demand_end();
         return is_read ? std::optional(cron) : std::nullopt;
+    }
+
+    bool parse_seconds_of(Cron &cron)
+    {
+        cron.second_values = 0;
+        return parse_time_field(second_field, cron.second_values, cron);
+    }
+
+    bool parse_time_field(const Field &field, std::uint64_t &values, Cron &cron)
+    {
+        skip_blanks();
+        cron.has_fixed_times = cron.has_fixed_times && next() != '*';
+        return parse_field(field, values);
     }
 
     bool parse_days_of_month(Cron &cron)
@@ -293,9 +319,7 @@ private:
 // ---- the next run ----
 
 constexpr int minutes_per_day = 24 * 60;
-
-// 29 February on a given weekday recurs after 40 years at most.
-constexpr int most_days = 41 * 366;
+constexpr int seconds_per_minute = 60;
 
 constexpr std::chrono::sys_days year_2000{std::chrono::year{2000} / 1 / 1};
 
@@ -323,28 +347,22 @@ bool comes_on(const Cron &cron, std::chrono::sys_days date)
     return cron.needs_both_days ? in_month && in_week : in_month || in_week;
 }
 
-// The first minute of a day at or after `from`.
-std::optional<int> next_minute_of_day(const Cron &cron, int from)
+// The first second of a minute at or after `from`.
+std::optional<int> next_second(const Cron &cron, int from)
 {
-    for (int time = from; time < minutes_per_day; ++time)
-        if (has(cron.hours, static_cast<unsigned>(time / 60)) &&
-            has(cron.minutes, static_cast<unsigned>(time % 60)))
-            return time;
-    return std::nullopt;
+    const std::uint64_t left = cron.second_values >> from;
+    return left == 0 ? std::nullopt : std::optional(from + std::countr_zero(left));
 }
 
-// The first local time at or after `local`, by a clock that is never changed.
-std::optional<std::int64_t> next_local(const Cron &cron, std::int64_t local)
+// The first second of a day at or after `from`.
+std::optional<int> next_second_of_day(const Cron &cron, int from)
 {
-    const std::int64_t start = rounded_up(local, microseconds_per_minute);
-    std::int64_t midnight = rounded_up(start - microseconds_per_day + 1, microseconds_per_day);
-    int from = static_cast<int>((start - midnight) / microseconds_per_minute);
-    for (int days = 0; days < most_days; ++days, midnight += microseconds_per_day, from = 0) {
-        if (!comes_on(cron, year_2000 + std::chrono::days{midnight / microseconds_per_day}))
-            continue;
-        if (const auto time = next_minute_of_day(cron, from))
-            return midnight + *time * microseconds_per_minute;
-    }
+    int second = from % seconds_per_minute;
+    for (int minute = from / seconds_per_minute; minute < minutes_per_day; ++minute, second = 0)
+        if (has(cron.hours, static_cast<unsigned>(minute / 60)) &&
+            has(cron.minutes, static_cast<unsigned>(minute % 60)))
+            if (const auto found = next_second(cron, second))
+                return minute * seconds_per_minute + *found;
     return std::nullopt;
 }
 
@@ -365,22 +383,36 @@ std::string_view without_macro(std::string_view text)
     return macro == nullptr ? text : macro->fields;
 }
 
+std::optional<std::int64_t> next_local_run(const Cron &cron, std::int64_t local)
+{
+    const std::int64_t start = rounded_up(local, microseconds_per_second);
+    std::int64_t midnight = rounded_up(start - microseconds_per_day + 1, microseconds_per_day);
+    int from = static_cast<int>((start - midnight) / microseconds_per_second);
+    for (int days = 0; days < most_days; ++days, midnight += microseconds_per_day, from = 0) {
+        if (!comes_on(cron, year_2000 + std::chrono::days{midnight / microseconds_per_day}))
+            continue;
+        if (const auto time = next_second_of_day(cron, from))
+            return midnight + *time * microseconds_per_second;
+    }
+    return std::nullopt;
+}
+
 // Searches from one clock change to the next.
 std::optional<std::int64_t> next_run(const Cron &cron, const Zone &zone, std::int64_t after)
 {
     if (cron.seconds > 0)
         return after + cron.seconds * microseconds_per_second;
-    std::int64_t time = rounded_up(after + 1, microseconds_per_minute);
+    std::int64_t time = after + 1;
     const std::int64_t end = time + most_days * microseconds_per_day;
     while (time < end) {
         const Zone::Span span = zone.at(time);
-        const auto local = next_local(cron, time + span.offset);
+        const auto local = next_local_run(cron, time + span.offset);
         if (!local.has_value())
             return std::nullopt;
         const std::int64_t run = *local - span.offset;
         if (run < span.end)
             return run;
-        time = rounded_up(span.end, microseconds_per_minute);
+        time = span.end;
     }
     return std::nullopt;
 }

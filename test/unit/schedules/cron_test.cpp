@@ -171,6 +171,27 @@ TEST(Cron, Seconds)
     EXPECT_EQ(problem("5 seconds ago"), "11: there is something after the end");
 }
 
+TEST(Cron, FieldOfSeconds)
+{
+    EXPECT_EQ(read("0 30 3 * * *").second_values, 1u);
+    EXPECT_TRUE(read("0 30 3 * * *").has_second_field);
+    EXPECT_FALSE(read("30 3 * * *").has_second_field);
+    EXPECT_EQ(runs("*/20 59 23 * * *", "2026-12-31 23:58", 4),
+              "2026-12-31 23:59, 2026-12-31 23:59:20, 2026-12-31 23:59:40, 2027-01-01 23:59");
+    EXPECT_EQ(runs("5,59 0 0 1 1 *", "2026-11-22 00:00", 2),
+              "2027-01-01 00:00:05, 2027-01-01 00:00:59");
+}
+
+TEST(Cron, StarsInTheTimeOfTheDay)
+{
+    for (const char *text : {"* 3 * * *", "0 * * * *", "*/5 3 * * *", "0 */2 * * *", "*,5 3 * * *",
+                             "* 0 3 * * *", "@hourly"})
+        EXPECT_FALSE(read(text).has_fixed_times) << text;
+    for (const char *text :
+         {"0 3 * * *", "0 0-23 * * *", "0 0-23/2 * * *", "5,* 3 * * *", "0 30 3 * * *", "@daily"})
+        EXPECT_TRUE(read(text).has_fixed_times) << text;
+}
+
 TEST(Cron, Macros)
 {
     EXPECT_EQ(read("@hourly"), read("0 * * * *"));
@@ -207,7 +228,10 @@ TEST(Cron, Problems)
     EXPECT_EQ(problem("   "), "4: the minute is missing");
     EXPECT_EQ(problem("0 3"), "4: the day of month is missing");
     EXPECT_EQ(problem("0 3 * *"), "8: the day of week is missing");
-    EXPECT_EQ(problem("0 3 * * * *"), "11: there is something after the end");
+    EXPECT_EQ(problem("0 3 * * * * *"), "11: there is something after the end");
+    EXPECT_EQ(problem("0 3 * * * root"), "11: expected a day of week");
+    EXPECT_EQ(problem("60 0 3 * * *"), "1: second must be from 0 to 59");
+    EXPECT_EQ(problem("30 60 3 * * *"), "4: minute must be from 0 to 59");
     EXPECT_EQ(problem("60 * * * *"), "1: minute must be from 0 to 59");
     EXPECT_EQ(problem("-1 * * * *"), "1: expected a minute");
     EXPECT_EQ(problem("* 24 * * *"), "3: hour must be from 0 to 23");
