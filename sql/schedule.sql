@@ -53,8 +53,48 @@ SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', max_retries 
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', expires_after => '-1 s')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', job_key => '')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', throttle_key => '')$$);
+CREATE FUNCTION pg_temp.try_with(arguments text) RETURNS text LANGUAGE sql AS $$
+    SELECT pg_temp.try(format('SELECT hipq.schedule(''nightly'', ''@daily'', ''t'', %s)', arguments))
+$$;
+SELECT pg_temp.try_with($$by => 'cron'$$);
+SELECT pg_temp.try_with($$time_zone => 'Mars/Phobos'$$);
+SELECT pg_temp.try_with($$time_zone => 'CET-1CEST'$$);
+SELECT pg_temp.try_with($$missed => 'never'$$);
+SELECT pg_temp.try_with($$missed_within => '-1 s'$$);
+SELECT pg_temp.try_with($$jitter => '-1 s'$$);
+SELECT pg_temp.try_with($$overlap => 'wait'$$);
+SELECT pg_temp.try_with($$overlap => 'after', job_key => 'NONE'$$);
+SELECT pg_temp.try_with($$overlap => 'allow', job_key => 'k'$$);
+SELECT pg_temp.try_with($$starts => 'infinity'$$);
+SELECT pg_temp.try_with($$ends => '2020-01-01'$$);
+SELECT pg_temp.try_with($$by => 'pg_cron', jitter => '1 s'$$);
+SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '30 0 3 * * *', 't', by => 'pg_cron')$$);
 SELECT pg_temp.try($$SELECT hipq.unschedule('nightly')$$);
 SELECT pg_temp.try($$SELECT hipq.unschedule(NULL)$$);
+
+-- ---- next_runs
+SET TimeZone = 'UTC';
+SELECT * FROM hipq.next_runs('30 2 * * *', 3, 'Europe/Berlin', '2026-03-28 00:00');
+SELECT run_time FROM hipq.next_runs('*/20 30 3 * * *', 3, from_time => '2026-03-28 03:30:10');
+SELECT count(*) FROM hipq.next_runs('@hourly');
+SELECT count(*) FROM hipq.next_runs('0 0 30 2 *');
+SELECT pg_temp.try($$SELECT hipq.next_runs('@hourly', 1001)$$);
+SELECT pg_temp.try($$SELECT hipq.next_runs('@hourly', 1, 'Mars/Phobos')$$);
+SELECT pg_temp.try($$SELECT hipq.next_runs('every night')$$);
+SELECT pg_temp.try($$SELECT hipq.next_runs(NULL)$$);
+SELECT hipq.schedule('new year', '@yearly', 't', queue => 'when.q', time_zone => 'Asia/Tokyo',
+                     starts => '2100-06-01', ends => '2102-06-01');
+SELECT * FROM hipq.next_runs('new year');
+-- the same again keeps its next run, also one that is due; another time does not
+UPDATE hipq.schedule SET next_time = '2100-12-31 15:00:00', due_time = '2100-12-31 15:00:07'
+WHERE name = 'new year';
+SELECT hipq.schedule('new year', '@yearly', 't', queue => 'when.q', time_zone => 'Asia/Tokyo',
+                     starts => '2100-06-01', ends => '2102-06-01', priority => 3);
+SELECT hipq.schedule('new year', '@monthly', 't', queue => 'when.q', time_zone => 'Asia/Tokyo',
+                     starts => '2100-06-01', ends => '2102-06-01');
+SELECT next_run_time, told_by, time_zone, is_active FROM hipq.schedules_detail;
+SELECT hipq.unschedule('new year');
+RESET TimeZone;
 SELECT pg_temp.try($$SELECT hipq._run_schedule(-1)$$);
 
 -- ---- rights
@@ -63,7 +103,8 @@ SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'wh
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'when.strict')$$);
 SELECT count(*) FROM hipq.schedules;
 SET ROLE regress_hipq_cron_sleeper;
-SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'when.q')$$);
+SELECT pg_temp.try(
+    $$SELECT hipq.schedule('nightly', '@daily', 't', queue => 'when.q', by => 'pg_cron')$$);
 RESET ROLE;
 
 -- ---- a name belongs to its queue: unschedule ends the schedule that the caller may change, and
@@ -116,7 +157,7 @@ SELECT hipq.drop_queue('when.other');
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly',
     '@daily', 't', '{"a": 1}', queue => 'when.q', job_key => 'NONE', priority => 1, timeout => 2,
     throttle_factor => 0.5, time_windows => '22:00-06:00', max_retries => 3, expires_after => '1 h',
-    throttle_key => 'k')$$);
+    throttle_key => 'k', by => 'pg_cron')$$);
 SELECT count(*) FROM hipq.schedule;
 SELECT count(*) FROM hipq.when_q;
 

@@ -49,6 +49,7 @@ CREATE TABLE hipq.job (
     traceparent        text,
     waits_for          text COLLATE "C",
     batch_id           bigint,
+    schedule_time      timestamptz,
     CONSTRAINT job_state_is_consistent CHECK (
         (state <> 'initial' OR (attempt = 0 AND retry_count = 0 AND error = 'NONE'))
         AND (state = 'initial' OR attempt >= 1 OR error <> 'NONE')
@@ -128,6 +129,8 @@ COMMENT ON COLUMN hipq.job.waits_for
     IS 'what holds a waiting job besides its time: jobs = the jobs that it comes after; key = the '
     'running job with its key; NULL = nothing';
 COMMENT ON COLUMN hipq.job.batch_id IS 'batch that the job belongs to; NULL = none';
+COMMENT ON COLUMN hipq.job.schedule_time
+    IS 'the time for which its schedule planned it; NULL = it is not of a schedule';
 COMMENT ON COLUMN hipq.job.result IS 'what the handler or the external worker returned';
 
 CREATE FUNCTION hipq._guard_job() RETURNS trigger LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_guard_job';

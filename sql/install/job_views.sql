@@ -63,7 +63,8 @@ SELECT job.id,
        job.queue_ttl,
        job.traceparent,
        job.waits_for,
-       job.batch_id
+       job.batch_id,
+       job.schedule_time
 FROM (
     SELECT *, clock_timestamp()
     FROM hipq.job
@@ -133,6 +134,8 @@ COMMENT ON COLUMN hipq.jobs_detail.waits_for
     IS 'what holds it besides its time: jobs = the jobs that it comes after; key = the running job '
     'with its key; NULL = nothing';
 COMMENT ON COLUMN hipq.jobs_detail.batch_id IS 'batch that the job belongs to; NULL = none';
+COMMENT ON COLUMN hipq.jobs_detail.schedule_time
+    IS 'the time for which its schedule planned it; NULL = it is not of a schedule';
 COMMENT ON COLUMN hipq.jobs_detail.queue_ttl
     IS 'seconds an external worker has to accept the job after the offer';
 

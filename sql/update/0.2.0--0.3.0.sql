@@ -194,6 +194,31 @@ ALTER TABLE hipq.schedule ALTER COLUMN role TYPE hipq.role;
 ALTER TABLE hipq.schedule DROP CONSTRAINT schedule_name_is_unique;
 ALTER TABLE hipq.schedule ADD CONSTRAINT schedule_name_is_unique_in_queue UNIQUE (queue_id, name);
 COMMENT ON COLUMN hipq.schedule.name IS 'name, unique in the queue';
+ALTER TABLE hipq.schedule DROP CONSTRAINT schedule_last_action_is_known;
+ALTER TABLE hipq.schedule
+    ADD CONSTRAINT schedule_last_action_is_known
+        CHECK (last_action IN ('enqueued', 'skipped', 'missed', 'failed')),
+    ADD COLUMN told_by text NOT NULL DEFAULT 'pg_cron'
+        CONSTRAINT schedule_told_by_is_known CHECK (told_by IN ('hipq', 'pg_cron')),
+    ADD COLUMN time_zone text,
+    ADD COLUMN missed text NOT NULL DEFAULT 'once'
+        CONSTRAINT schedule_missed_is_known CHECK (missed IN ('once', 'skip', 'all')),
+    ADD COLUMN missed_within interval NOT NULL DEFAULT '1 day',
+    ADD COLUMN jitter interval NOT NULL DEFAULT '0',
+    ADD COLUMN overlap text NOT NULL DEFAULT 'skip'
+        CONSTRAINT schedule_overlap_is_known CHECK (overlap IN ('skip', 'after', 'allow')),
+    ADD COLUMN starts timestamptz,
+    ADD COLUMN ends timestamptz,
+    ADD COLUMN next_time timestamptz,
+    ADD COLUMN due_time timestamptz,
+    ADD COLUMN last_time timestamptz,
+    ADD COLUMN last_error text,
+    ADD COLUMN tries integer NOT NULL DEFAULT 0;
+CREATE INDEX schedule_due ON hipq.schedule (due_time) WHERE due_time IS NOT NULL;
+DROP FUNCTION hipq.schedule(
+    text, text, text, jsonb, text, text, integer, hipq.duration, double precision, text, integer,
+    hipq.duration, text
+);
 
 -- The next maintenance makes leaves by time.
 ALTER TABLE hipq.attempt REPLICA IDENTITY FULL;
@@ -251,7 +276,8 @@ END $upgrade$;
 LOCK TABLE hipq.job IN ACCESS EXCLUSIVE MODE;
 LOCK TABLE hipq.successor IN ACCESS EXCLUSIVE MODE;
 
-ALTER TABLE hipq.job ADD COLUMN waits_for text COLLATE "C", ADD COLUMN batch_id bigint;
+ALTER TABLE hipq.job ADD COLUMN waits_for text COLLATE "C", ADD COLUMN batch_id bigint,
+    ADD COLUMN schedule_time timestamptz;
 
 -- Not "-- new", because rows are inserted below.
 CREATE TABLE hipq.dependency (

@@ -32,7 +32,8 @@ private:
 // For messages: schedule "nightly" of queue "app.mail".
 std::string title_of(const catalog::Catalogue &catalogue, std::string_view name, int queue_id);
 
-bool has_any_schedule();
+// Whether there are schedules that pg_cron tells.
+bool has_cron_schedule();
 
 // Returns the title of a schedule that enqueues as the role, or nothing if there is none.
 std::optional<std::string> title_of_role(const catalog::Catalogue &catalogue, Oid role);
@@ -85,5 +86,12 @@ bool mend_entries();
 // For the scheduler: mends entries once a minute, because roles are renamed and dropped in other
 // databases too. Returns the time of its next look. Call with no transaction open.
 pg::Time look_after_entries(pg::Time now);
+
+// ---- own runs ----
+
+// For the scheduler: carries out the runs of schedules that hipq tells and that are due, for some
+// milliseconds. Returns when to call again. Call with no transaction open, but after one that has
+// received the latest changes.
+pg::Time look_after_runs(pg::Time now);
 
 }  // namespace hipq::admin

@@ -75,6 +75,8 @@ void take_message(Versions &all, Oid table)
     const bool is_any = !OidIsValid(table);
     const bool has_types = is_any || table == watched.job_type;
     const bool is_whole = is_any || is_read_whole(table);
+    if (is_any || table == watched.schedule)
+        ++all.schedules;
     if (!has_types && !is_whole)
         return;
     ++all.changes;
@@ -107,6 +109,12 @@ void tell_of_change(Part part, int number)
     ::CacheInvalidateRelcache(&relation);
 }
 
+void tell_of_schedules()
+{
+    ::CacheInvalidateRelcacheByRelid(
+        ::get_relname_relid("schedule", ::get_namespace_oid("hipq", false)));
+}
+
 Versions &versions()
 {
     if (own_versions == nullptr)
@@ -128,7 +136,8 @@ void find_tables()
         };
         watched = {find("queue"),        find("job_type"),      find("pause"),
                    find("instance"),     find("queue_hold"),    find("shard_map"),
-                   find("shard_coming"), find("shard_leaving"), find("shard_move")};
+                   find("shard_coming"), find("shard_leaving"), find("shard_move"),
+                   find("schedule")};
     });
 }
 

@@ -27,6 +27,9 @@ enum class Part : unsigned char {
 // only.
 void tell_of_change(Part part, int number);
 
+// The same for the times of a schedule.
+void tell_of_schedules();
+
 // How often each part of a queue has changed since this process first read it.
 struct QueueVersion {
     std::uint64_t queue = 0;
@@ -38,6 +41,7 @@ struct QueueVersion {
 struct Versions {
     std::uint64_t changes = 0;  // of any part
     std::uint64_t whole = 0;    // of what is read as a whole: the set of queues, the maps of shards
+    std::uint64_t schedules = 0;  // of the times of schedules, which are no part of the catalogue
     std::unordered_map<int, QueueVersion> queues{};      // the queues that this process has read
     std::unordered_map<int, std::uint64_t> instances{};  // their instances
     // Set while queues are read. A change of a queue that is not known yet then counts as a change
@@ -50,7 +54,7 @@ Versions &versions();
 
 // The tables whose changes this process listens for. InvalidOid: the table does not exist.
 struct WatchedTables {
-    Oid queue, job_type, pause, instance, hold, map, coming, leaving, move;
+    Oid queue, job_type, pause, instance, hold, map, coming, leaving, move, schedule;
 };
 const WatchedTables &watched_tables();
 

@@ -181,6 +181,10 @@ void fill_in_waits(std::string &sql, const Queue &queue)
     fill_in(sql, "{batch_id of ", [&](const std::string &row) {
         return queue.has_waits ? row + ".batch_id" : std::string("NULL::bigint");
     });
+    fill_in(sql, "{, schedule_time of ", [&](const std::string &row) {
+        return queue.has_waits ? ", " + row + ".schedule_time" : std::string();
+    });
+    replace_all(sql, "{, schedule_time}", queue.has_waits ? ", schedule_time" : "");
     fill_in(sql, "{, batch_id of ", [&](const std::string &row) {
         return queue.has_waits ? ", " + row + ".batch_id" : std::string();
     });

@@ -21,7 +21,8 @@ namespace hipq::catalog {
 // does: the index of the lanes has the one, the index of held jobs the other. {holder job} is
 // the condition that it does not wait for the job with its key; {waits_for of job} is the column,
 // and {batch_id of job} that of its batch. {, batch_id} and {, batch_id of job} are for lists of
-// columns. Tables of 0.2.0 lack both columns: there no job is held.
+// columns, and so are {, schedule_time} and {, schedule_time of job}. Tables of 0.2.0 lack these
+// columns: there no job is held.
 pg::Statement &statement_for(const Queue &queue, const char *text);
 
 // The same for a statement that the caller builds itself.

@@ -242,7 +242,7 @@ Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg:
         direct->end();
         return fresh;
     }
-    if (options.waits_for.has_value() || options.batch_id.has_value())
+    if (options.has_own_values())
         return insert_one_by_one(queue, options, elements, keys, scopes);
     return inserted(insert(queue, insert_many_sql, options, data, text_array_or_null(keys),
                            text_array_or_null({scopes.begin(), scopes.end()})),
@@ -251,7 +251,8 @@ Inserted insert_many(const catalog::Queue &queue, const JobOptions &options, pg:
 
 }  // namespace
 
-// The guard trigger takes the hold of a job and its batch from the id that was drawn for it.
+// The guard trigger takes the hold of a job, its batch and the time of its schedule from the id
+// that was drawn for it.
 std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOptions &options,
                                        pg::RawValue data, const std::optional<std::string> &key,
                                        DrawnId drawn_id)
@@ -262,10 +263,11 @@ std::optional<std::int64_t> insert_one(const catalog::Queue &queue, const JobOpt
         direct->end();
         return id;
     }
-    if ((options.waits_for.has_value() || options.batch_id.has_value()) && !drawn_id.has_value())
+    if (options.has_own_values() && !drawn_id.has_value())
         drawn_id =
             new_job(catalog::catalogue(), queue, options, data, key).as_int64(core::Column::id);
-    const AcceptedId accepted({queue.id, drawn_id, options.waits_for, options.batch_id});
+    const AcceptedId accepted(
+        {queue.id, drawn_id, options.waits_for, options.batch_id, options.schedule_time});
     const pg::Rows rows = insert(queue, insert_one_sql, options, data, key, drawn_id);
     return rows.empty() ? std::nullopt : std::optional(rows.front().integer(0));
 }

@@ -87,6 +87,10 @@ job::RowValues chosen_values(const catalog::Queue &queue, const JobOptions &opti
         demand_column(queue, Column::batch_id);
         chosen.set(Column::batch_id, Int64GetDatum(*options.batch_id));
     }
+    if (options.schedule_time.has_value()) {
+        demand_column(queue, Column::schedule_time);
+        chosen.set(Column::schedule_time, time_datum(*options.schedule_time));
+    }
     if (!options.throttle_factor.null)
         chosen.set(Column::throttle_factor, options.throttle_factor.value);
     return chosen;

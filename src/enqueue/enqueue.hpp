@@ -27,6 +27,13 @@ struct JobOptions {
     std::optional<int> queue_ttl{};
     std::optional<core::WaitsFor> waits_for{};  // the job is held
     std::optional<std::int64_t> batch_id{};
+    std::optional<pg::Time> schedule_time{};  // the time of its schedule, for the job of a run
+
+    // Whether the row needs values that an INSERT by users may not give.
+    bool has_own_values() const
+    {
+        return waits_for.has_value() || batch_id.has_value() || schedule_time.has_value();
+    }
 };
 
 // NULL and NONE: a job without key.
@@ -190,6 +197,9 @@ private:
     explicit NewRows(Leaf *leaf) : leaf_(leaf) {}
     Leaf *leaf_;  // in the memory context that was current at open()
 };
+
+// Whether enqueueing there may run code of users, such as a trigger. Takes the locks of INSERT.
+bool runs_user_code(const catalog::Queue &queue);
 
 // ---- after ----
 

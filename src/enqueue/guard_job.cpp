@@ -193,9 +193,9 @@ core::ColumnSet given_bookkeeping(const JobRow &row)
     const auto note = [&](Column column, bool is_given) {
         given.set(static_cast<std::size_t>(column), is_given);
     };
-    for (const Column column :
-         {Column::id, Column::original_job_id, Column::retry_of, Column::worker_id,
-          Column::update_time, Column::created_time, Column::manual_reason, Column::waits_for})
+    for (const Column column : {Column::id, Column::original_job_id, Column::retry_of,
+                                Column::worker_id, Column::update_time, Column::created_time,
+                                Column::manual_reason, Column::waits_for, Column::schedule_time})
         note(column, !row.null(column));
     if (has_accepted_id(row))
         note(Column::id, false);

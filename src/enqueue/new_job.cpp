@@ -319,6 +319,8 @@ void give_drawn_id(job::RowValues &job, std::int64_t id, const catalog::Queue &q
                 pg::call([] { return job::text_datum(core::name(*accepted.waits_for)); }));
     if (has_accepted_id(job) && accepted.batch_id.has_value())
         job.set(Column::batch_id, Int64GetDatum(*accepted.batch_id));
+    if (has_accepted_id(job) && accepted.schedule_time.has_value())
+        job.set(Column::schedule_time, TimestampTzGetDatum(accepted.schedule_time->value));
     job.set(Column::id, Int64GetDatum(id));
     nodes::fill_shard_key(job, queue);
     fill_traceparent(job);

@@ -38,7 +38,7 @@ void check_caps(const job::RowValues &job, const catalog::Queue &queue,
 using DrawnId = std::optional<std::int64_t>;
 
 // While an object of this class exists, the guard trigger accepts a user's row with this id in this
-// queue, holds its job, and puts it into its batch.
+// queue, holds its job, puts it into its batch, and gives it the time of its schedule.
 class AcceptedId {
 public:
     struct Row {
@@ -46,6 +46,7 @@ public:
         DrawnId id;
         std::optional<core::WaitsFor> waits_for{};
         std::optional<std::int64_t> batch_id{};
+        std::optional<pg::Time> schedule_time{};
     };
     explicit AcceptedId(const Row &row);
     ~AcceptedId();

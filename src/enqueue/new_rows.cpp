@@ -256,6 +256,14 @@ std::optional<NewRows> NewRows::open(const catalog::Queue &queue, With with)
     return is_open ? std::optional(NewRows(leaf)) : std::nullopt;
 }
 
+bool runs_user_code(const catalog::Queue &queue)
+{
+    auto rows = NewRows::open(queue, NewRows::With::keys);
+    if (rows.has_value())
+        rows->close();
+    return !rows.has_value();
+}
+
 void NewRows::coerce(job::RowValues &chosen) const
 {
     pg::call([&] {

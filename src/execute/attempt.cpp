@@ -73,10 +73,11 @@ void make_current(const std::optional<catalog::Handler> &handler, std::span<cons
     const bool takes_batches = handler.has_value() && catalog::is_batch(handler->arguments);
     std::vector<job::CurrentJob> current;
     for (const ClaimedJob &job : jobs)
-        current.push_back(
-            {job.queue_id, job.id, job.stored_attempt(), job.type, job.key, may_commit,
-             takes_batches, std::string(job.values->as_text(core::Column::traceparent)),
-             std::string(job.values->as_text(core::Column::shard_key)), job::batch_of(job)});
+        current.push_back({job.queue_id, job.id, job.stored_attempt(), job.type, job.key,
+                           may_commit, takes_batches,
+                           std::string(job.values->as_text(core::Column::traceparent)),
+                           std::string(job.values->as_text(core::Column::shard_key)),
+                           job::batch_of(job), job::schedule_time_of(job)});
     job::set_current_jobs(std::move(current));
 }
 

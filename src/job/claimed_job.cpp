@@ -96,6 +96,13 @@ std::optional<std::int64_t> batch_of(const ClaimedJob &job)
                : std::optional(job.values->as_int64(Column::batch_id));
 }
 
+std::optional<pg::Time> schedule_time_of(const ClaimedJob &job)
+{
+    return job.values->null(Column::schedule_time)
+               ? std::nullopt
+               : std::optional(pg::Time{job.values->as_int64(Column::schedule_time)});
+}
+
 bool is_accepted(const ClaimedJob &job)
 {
     return job.values->as_time(core::Column::accepted_time) != pg::infinity;

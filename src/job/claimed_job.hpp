@@ -74,6 +74,9 @@ std::optional<std::string> traceparent_of(const ClaimedJob &job);
 // The batch that it belongs to; nothing: none.
 std::optional<std::int64_t> batch_of(const ClaimedJob &job);
 
+// The time for which its schedule planned it; nothing: it is not of a schedule.
+std::optional<pg::Time> schedule_time_of(const ClaimedJob &job);
+
 // Whether the external worker that has the job has accepted it, and until when the worker may keep
 // it.
 bool is_accepted(const ClaimedJob &job);

@@ -23,6 +23,7 @@ struct CurrentJob {
     std::string traceparent{};  // empty: it has none
     std::string shard_key{};    // "NONE" = none
     std::optional<std::int64_t> batch_id{};
+    std::optional<pg::Time> schedule_time{};
 };
 
 // Sets the jobs that run: one, or a batch; none outside a handler.

@@ -255,11 +255,11 @@ namespace {
 // retry_reason, result.
 constexpr const char *insert_final_sql =
     "INSERT INTO {table} (queue_id, max_retries, job_data, manual_reason{, "
-    "batch_id}" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("")
-        HIPQ_ATTEMPT_COLUMNS("") ")"
-                                 " SELECT job.queue_id, job.max_retries, job.job_data, "
-                                 "job.manual_reason{, batch_id of job}" HIPQ_OWN_COLUMNS("job.")
-                                     HIPQ_GIVEN_COLUMNS("job.") R"(,
+    "batch_id}{, schedule_time}" HIPQ_OWN_COLUMNS("") HIPQ_GIVEN_COLUMNS("") HIPQ_ATTEMPT_COLUMNS(
+        "") ")"
+            " SELECT job.queue_id, job.max_retries, job.job_data, "
+            "job.manual_reason{, batch_id of job}{, schedule_time of job}" HIPQ_OWN_COLUMNS("job.")
+                HIPQ_GIVEN_COLUMNS("job.") R"(,
            nullif(job.worker_id, -1), $3, '9999-01-01 00:00:00+00', 'final', $2, $4, coalesce($5, job.retry_reason), $6
     FROM (SELECT ($1::hipq.job).*) AS job)";
 

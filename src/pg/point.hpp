@@ -67,6 +67,8 @@ inline constexpr auto point_names = std::to_array<std::string_view>({
     "before-make-leaf",
     "after-make-leaf",
     "after-prune",
+    "before-run-schedule",
+    "after-run-schedule",
     "scheduler-leaves",
     // launcher
     "launcher-start",

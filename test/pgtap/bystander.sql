@@ -112,6 +112,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('snooze', 'lateral (SELECT hipq.snooze(''1 s''))', '55000'),
     ('complete_later', 'lateral (SELECT hipq.complete_later())', '55000'),
     ('report_progress(bigint,bigint,text)', 'lateral (SELECT hipq.report_progress(1))', '55000'),
+    ('schedule_time', 'hipq.schedule_time()', '55000'),
     ('extend(hipq.duration)', 'hipq.extend(''1 s''::interval)', '55000'),
     -- behind views
     ('_may', 'hipq._may({queue}, ''read'')', 'false'),
@@ -263,6 +264,8 @@ INSERT INTO asked (function, call, answer) VALUES
     ('unschedule', 'lateral (SELECT hipq.unschedule(''{schedule name}''))', '42704'),
     ('unschedule', 'lateral (SELECT hipq.unschedule(''{schedule name}'', ''{name}''))', '42704'),
     ('_run_schedule', 'hipq._run_schedule({schedule})', '42704'),
+    ('next_runs', 'hipq.next_runs(''{schedule name}'')', '42704'),
+    ('next_runs', 'hipq.next_runs(''{schedule name}'', queue => ''{name}'')', '42704'),
     ('heartbeat(bigint,text)', 'hipq.heartbeat({worker})', '42501'),
     ('heartbeat(bigint,jsonb)', 'hipq.heartbeat({worker}, ''{}''::jsonb)', '42501'),
     ('drain_worker', 'lateral (SELECT hipq.drain_worker({worker}))', '42501'),

@@ -226,6 +226,7 @@ $got$, $want$VALUES
     ('job', 'traceparent', 'text', 'false', ''),
     ('job', 'waits_for', 'text', 'false', ''),
     ('job', 'batch_id', 'bigint', 'false', ''),
+    ('job', 'schedule_time', 'timestamp with time zone', 'false', ''),
     ('job', 'shard_key', 'text', 'true', '''NONE''::text'),
     ('job', 'job_data', 'jsonb', 'true', '''{}''::jsonb'),
     ('job', 'result', 'jsonb', 'true', '''null''::jsonb'),
@@ -317,6 +318,19 @@ $got$, $want$VALUES
     ('schedule', 'last_run_time', 'timestamp with time zone', 'false', ''),
     ('schedule', 'last_action', 'text', 'false', ''),
     ('schedule', 'last_job_id', 'bigint', 'false', ''),
+    ('schedule', 'told_by', 'text', 'true', '''pg_cron''::text'),
+    ('schedule', 'time_zone', 'text', 'false', ''),
+    ('schedule', 'missed', 'text', 'true', '''once''::text'),
+    ('schedule', 'missed_within', 'interval', 'true', '''1 day''::interval'),
+    ('schedule', 'jitter', 'interval', 'true', '''00:00:00''::interval'),
+    ('schedule', 'overlap', 'text', 'true', '''skip''::text'),
+    ('schedule', 'starts', 'timestamp with time zone', 'false', ''),
+    ('schedule', 'ends', 'timestamp with time zone', 'false', ''),
+    ('schedule', 'next_time', 'timestamp with time zone', 'false', ''),
+    ('schedule', 'due_time', 'timestamp with time zone', 'false', ''),
+    ('schedule', 'last_time', 'timestamp with time zone', 'false', ''),
+    ('schedule', 'last_error', 'text', 'false', ''),
+    ('schedule', 'tries', 'integer', 'true', '0'),
     ('made_by_handler', 'queue_id', 'integer', 'true', ''),
     ('made_by_handler', 'job_id', 'bigint', 'true', ''),
     ('set_aside', 'job_id', 'bigint', 'true', ''),
@@ -497,7 +511,7 @@ SELECT is((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute
     'accepted_time, deadline, expires_time, queue_id, state, timeout, attempt, retry_count, '
     'max_retries, queue_ttl, priority, throttle_factor, job_type, job_key, error, throttle_key, '
     'time_windows, retry_reason, shard_key, job_data, result, manual_reason, traceparent, '
-    'waits_for, batch_id',
+    'waits_for, batch_id, schedule_time',
     'order of the columns of hipq.job, the row type of handlers: new ones come last');
 
 -- It has the queue by name.
@@ -895,6 +909,7 @@ $got$, $want$VALUES
     ('jobs_detail', 'traceparent', 'text'),
     ('jobs_detail', 'waits_for', 'text'),
     ('jobs_detail', 'batch_id', 'bigint'),
+    ('jobs_detail', 'schedule_time', 'timestamp with time zone'),
     ('pauses', 'instance', 'text'),
     ('pauses', 'queue', 'text'),
     ('pauses', 'job_type', 'text'),
@@ -1105,6 +1120,16 @@ $got$, $want$VALUES
     ('schedules_detail', 'last_job_id', 'bigint'),
     ('schedules_detail', 'last_outcome', 'text'),
     ('schedules_detail', 'created_time', 'timestamp with time zone'),
+    ('schedules_detail', 'told_by', 'text'),
+    ('schedules_detail', 'time_zone', 'text'),
+    ('schedules_detail', 'missed', 'text'),
+    ('schedules_detail', 'missed_within', 'interval'),
+    ('schedules_detail', 'jitter', 'interval'),
+    ('schedules_detail', 'overlap', 'text'),
+    ('schedules_detail', 'starts', 'timestamp with time zone'),
+    ('schedules_detail', 'ends', 'timestamp with time zone'),
+    ('schedules_detail', 'last_schedule_time', 'timestamp with time zone'),
+    ('schedules_detail', 'last_error', 'text'),
     ('running', 'queue', 'text'),
     ('running', 'id', 'bigint'),
     ('running', 'job_type', 'text'),
@@ -1313,7 +1338,14 @@ $got$, $want$VALUES
     ('queue', 'queue_worker_wait_ttl_is_not_negative', 'CHECK ((worker_wait_ttl >= 0))'),
     ('queue', 'queue_max_retries_is_not_negative', 'CHECK ((max_retries >= 0))'),
     ('schedule', 'schedule_last_action_is_known',
-        'CHECK ((last_action = ANY (ARRAY[''enqueued''::text, ''skipped''::text])))'),
+        'CHECK ((last_action = ANY (ARRAY[''enqueued''::text, ''skipped''::text, '
+            '''missed''::text, ''failed''::text])))'),
+    ('schedule', 'schedule_missed_is_known',
+        'CHECK ((missed = ANY (ARRAY[''once''::text, ''skip''::text, ''all''::text])))'),
+    ('schedule', 'schedule_overlap_is_known',
+        'CHECK ((overlap = ANY (ARRAY[''skip''::text, ''after''::text, ''allow''::text])))'),
+    ('schedule', 'schedule_told_by_is_known',
+        'CHECK ((told_by = ANY (ARRAY[''hipq''::text, ''pg_cron''::text])))'),
     ('schedule', 'schedule_name_is_short',
         'CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 63)))'),
     ('schedule', 'schedule_name_is_unique_in_queue', 'UNIQUE (queue_id, name)'),
@@ -1392,6 +1424,8 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX queue_table_name_is_unique ON hipq.queue USING btree (table_name)'),
     ('CREATE UNIQUE INDEX schedule_name_is_unique_in_queue ON hipq.schedule '
         'USING btree (queue_id, name)'),
+    ('CREATE INDEX schedule_due ON hipq.schedule '
+        'USING btree (due_time) WHERE (due_time IS NOT NULL)'),
     ('CREATE UNIQUE INDEX schedule_pkey ON hipq.schedule USING btree (schedule_id)'),
     ('CREATE INDEX batch_closed ON hipq.batch '
         'USING btree (queue_id, LEAST(closed_time, expires_time))'),
@@ -1556,7 +1590,18 @@ $got$, $want$VALUES
         'throttle_factor double precision DEFAULT NULL::double precision, '
         'time_windows text DEFAULT NULL::text, max_retries integer DEFAULT NULL::integer, '
         'expires_after hipq.duration DEFAULT NULL::hipq.duration, '
-        'throttle_key text DEFAULT NULL::text)', 'timestamp with time zone', 'v'),
+        'throttle_key text DEFAULT NULL::text, time_zone text DEFAULT NULL::text, '
+        'missed text DEFAULT NULL::text, '
+        'missed_within hipq.duration DEFAULT NULL::hipq.duration, '
+        'jitter hipq.duration DEFAULT NULL::hipq.duration, overlap text DEFAULT NULL::text, '
+        'starts timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'ends timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'by text DEFAULT ''hipq''::text)', 'timestamp with time zone', 'v'),
+    ('next_runs(schedule text, n integer DEFAULT 10, time_zone text DEFAULT NULL::text, '
+        'from_time timestamp with time zone DEFAULT NULL::timestamp with time zone, '
+        'queue text DEFAULT NULL::text, OUT run_time timestamp with time zone, '
+        'OUT local_time timestamp without time zone)', 'SETOF record', 'v'),
+    ('schedule_time()', 'timestamp with time zone', 'v'),
     ('unschedule(name text, queue text DEFAULT NULL::text)', 'void', 'v'),
     ('_limiters(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer)',
         'SETOF record', 'v'),

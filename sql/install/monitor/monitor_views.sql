@@ -341,6 +341,29 @@ FROM (
     LEFT JOIN hipq.instance ON instance.instance_id = queue.instance_id
     HAVING count(*) > 0
     UNION ALL
+    SELECT 'failed schedules',
+           'alarm',
+           count(*),
+           min(schedule.last_run_time),
+           max(schedule.last_run_time),
+           count(*) || ' schedule(s) failed at their last run: '
+               || array_to_string(
+                      (array_agg(
+                          concat_ws(
+                              ' of ', quote_ident(schedule.name), instance.name || '.' || queue.name
+                          ) || ' (' || schedule.last_error || ')'
+                          ORDER BY schedule.schedule_id
+                      ))[1:10],
+                      ', '
+                  )
+               || CASE WHEN count(*) > 10 THEN ', ...' ELSE '.' END,
+           'They go on with their next time. View hipq.schedules_detail has each in last_error.'
+    FROM hipq.schedule
+    LEFT JOIN hipq.queue ON queue.queue_id = schedule.queue_id
+    LEFT JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    WHERE schedule.last_error IS NOT NULL
+    HAVING count(*) > 0
+    UNION ALL
     SELECT 'pg_cron',
            'alarm',
            1,

@@ -40,8 +40,8 @@ std::string state_name(const FoundJob &job)
 
 // Makes a new job with the values that the old one was given, but without its expiry.
 constexpr const char *retry_one_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
-    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, coalesce($4, job.max_retries), coalesce($3, job.job_data))" HIPQ_GIVEN_COLUMNS(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data{, schedule_time})" HIPQ_GIVEN_COLUMNS("") R"()
+    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $2, coalesce($4, job.max_retries), coalesce($3, job.job_data){, schedule_time of job})" HIPQ_GIVEN_COLUMNS(
     "job.") R"(
     FROM {table} AS job
     WHERE job.id = $1 AND job.state = 'final'

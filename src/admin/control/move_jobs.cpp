@@ -102,7 +102,7 @@ std::string between(const char *text, const Queue &from, const Queue &to)
     const std::array<std::pair<std::string_view, std::string>, 7> names{
         {{"{columns}", columns},
          {"{columns as they come}", with_shard_key_there(columns_as_they_come, to)},
-         {"{waits}", has_waits ? ", waits_for, batch_id" : ""},
+         {"{waits}", has_waits ? ", waits_for, batch_id, schedule_time" : ""},
          {"{and no follower}", has_waits ? "AND job.waits_for IS DISTINCT FROM 'key'" : ""},
          {"{from}", from.qualified_live_table()},
          {"{to_live}", to.qualified_live_table()},

@@ -21,8 +21,8 @@ constinit pg::Statement
 // $1 reason, $2 job type, $3 and $4 when they failed, $5 limit, $6 max_retries. Skips jobs that
 // were already retried, and jobs whose key an unfinished job holds.
 constexpr const char *retry_many_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data)" HIPQ_GIVEN_COLUMNS("") R"()
-    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, coalesce($6, job.max_retries), job.job_data)" HIPQ_GIVEN_COLUMNS(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, max_retries, job_data{, schedule_time})" HIPQ_GIVEN_COLUMNS("") R"()
+    SELECT coalesce(job.original_job_id, job.id), job.id, 'manual_retry', $1, coalesce($6, job.max_retries), job.job_data{, schedule_time of job})" HIPQ_GIVEN_COLUMNS(
     "job.") R"(
     FROM {table} AS job
     WHERE job.state = 'final' AND job.error <> 'NONE' AND job.retry_reason NOT IN ('cancelled', 'expired', 'skipped')

@@ -71,10 +71,10 @@ constexpr const char *count_taken_sql =
 // job_data that goes into another queue must be valid there. $6: as $7 above. Dead letters whose
 // key an unfinished job holds stay.
 constexpr const char *redrive_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, max_retries, job_data)" HIPQ_GIVEN_COLUMNS(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, max_retries, job_data{, schedule_time})" HIPQ_GIVEN_COLUMNS(
     "") R"()
     SELECT coalesce(job.original_job_id, letter.job_id), letter.job_id, 'redriven', 'redriven', $3 + slot.delay * interval '1 microsecond', job.max_retries,
-           CASE WHEN $5 = $4 THEN job.job_data ELSE hipq._fitting_data($5, letter.job_type, letter.job_id, job.job_data) END
+           CASE WHEN $5 = $4 THEN job.job_data ELSE hipq._fitting_data($5, letter.job_type, letter.job_id, job.job_data) END{, schedule_time of job}
            )" HIPQ_GIVEN_COLUMNS("job.") R"(
     FROM unnest($1, $2) WITH ORDINALITY AS slot(job_id, delay, place)
     JOIN hipq.dead_letter AS letter ON letter.queue_id = $4 AND letter.job_id = slot.job_id

@@ -30,9 +30,9 @@ constinit pg::Statement select_later(R"(
 
 // $1 ids, $2 the cause, $3 now. A job whose key an unfinished job holds stays as it is.
 constexpr const char *remake_sql = R"(
-    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, max_retries, job_data, waits_for)" HIPQ_GIVEN_COLUMNS(
-    "") R"()
-    SELECT coalesce(job.original_job_id, job.id), job.id, 'redriven', 'redriven', $3, job.max_retries, job.job_data, 'jobs')" HIPQ_GIVEN_COLUMNS("job.") R"(
+    INSERT INTO {table} (original_job_id, retry_of, retry_reason, manual_reason, scheduled_run_time, max_retries, job_data, waits_for{, schedule_time})" HIPQ_GIVEN_COLUMNS("") R"()
+    SELECT coalesce(job.original_job_id, job.id), job.id, 'redriven', 'redriven', $3, job.max_retries, job.job_data, 'jobs'{, schedule_time of job})" HIPQ_GIVEN_COLUMNS(
+    "job.") R"(
     FROM {table} AS job
     WHERE job.id = ANY ($1) AND job.state = 'final' AND job.retry_reason IN ('predecessor_failed', 'skipped')
       AND (job.result ->> 'cause')::bigint = $2

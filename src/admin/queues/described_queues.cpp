@@ -119,7 +119,11 @@ constinit pg::Statement select_schedules(HIPQ_OBJECTS(R"(
                    'name', schedule.name, 'cron', schedule.cron, 'role', pg_get_userbyid(schedule.role), 'job_type', schedule.job_type, 'job_data', schedule.job_data,
                    'queue', instance.name || '.' || queue.name, 'job_key', nullif(schedule.job_key, schedule.name), 'priority', schedule.priority,
                    'timeout', schedule.timeout, 'throttle_factor', schedule.throttle_factor::double precision, 'time_windows', schedule.time_windows,
-                   'max_retries', schedule.max_retries, 'expires_after', schedule.expires_after::text, 'throttle_key', schedule.throttle_key)
+                   'max_retries', schedule.max_retries, 'expires_after', schedule.expires_after::text, 'throttle_key', schedule.throttle_key,
+                   'time_zone', nullif(schedule.time_zone, 'UTC'), 'missed', nullif(schedule.missed, 'once'),
+                   'missed_within', nullif(schedule.missed_within, interval '1 day')::text, 'jitter', nullif(schedule.jitter, interval '0')::text,
+                   'overlap', CASE WHEN schedule.job_key <> 'NONE' THEN nullif(schedule.overlap, 'skip') END,
+                   'starts', schedule.starts::text, 'ends', schedule.ends::text, 'by', nullif(schedule.told_by, 'hipq'))
         FROM hipq.schedule
         JOIN hipq.queue USING (queue_id)
         JOIN hipq.instance USING (instance_id)

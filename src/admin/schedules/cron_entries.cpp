@@ -40,9 +40,11 @@ constexpr const char *find_right_sql =
     "NOT EXISTS (SELECT FROM pg_roles WHERE pg_roles.oid = schedule.role)"
 constexpr const char *select_lost_sql =
     "SELECT " HIPQ_SCHEDULE_FACTS " FROM hipq.schedule "
-    "WHERE NOT EXISTS (SELECT FROM cron.job AS entry WHERE " HIPQ_ENTRY_FITS ") "
+    "WHERE " HIPQ_TOLD_BY_CRON " "
+    "AND NOT EXISTS (SELECT FROM cron.job AS entry WHERE " HIPQ_ENTRY_FITS ") "
     "ORDER BY schedule.schedule_id";
 constexpr const char *select_all_sql = "SELECT " HIPQ_SCHEDULE_FACTS " FROM hipq.schedule "
+                                       "WHERE " HIPQ_TOLD_BY_CRON " "
                                        "ORDER BY schedule.schedule_id";
 
 // Entries of all schedules, including those left by an extension that an older library dropped.
@@ -249,7 +251,7 @@ void remove_all_entries()
 {
     const std::string works_from = database_of_cron();
     const bool is_elsewhere = !works_from.empty() && works_from != own_database();
-    if (is_elsewhere && has_any_schedule())
+    if (is_elsewhere && has_cron_schedule())
         warn_of_entries_elsewhere(works_from);
     if (!is_installed_here())
         return;

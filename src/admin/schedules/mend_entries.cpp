@@ -32,7 +32,7 @@ constexpr std::int64_t pause = USECS_PER_MINUTE;
 
 bool mend_entries()
 {
-    if (!is_cron_working() || catalog::is_held() || !has_any_schedule())
+    if (!is_cron_working() || catalog::is_held() || !has_cron_schedule())
         return false;
     pg::as_extension_owner([] { pg::run_once(mend_sql); });
     return true;

@@ -94,7 +94,7 @@ HIPQ_FUNCTION(hipq_restore_schedules)
 
 HIPQ_FUNCTION(hipq__is_cron_stopped)
 {
-    return hipq::pg::return_bool(hipq::catalog::is_monitor() && hipq::admin::has_any_schedule() &&
+    return hipq::pg::return_bool(hipq::catalog::is_monitor() && hipq::admin::has_cron_schedule() &&
                                  hipq::admin::is_cron_stopped());
 }
 

@@ -1,7 +1,9 @@
-// hipq.schedule, unschedule, the function that pg_cron calls at each run, and functions of the
-// view.
+// hipq.schedule and unschedule.
+#include "admin/schedules/schedule_functions.hpp"
 #include "admin/schedules/cron_entries.hpp"
+#include "admin/schedules/own_times.hpp"
 #include "admin/schedules/schedule_rows.hpp"
+#include "admin/schedules/timing_arguments.hpp"
 #include "catalog/cache.hpp"
 #include "catalog/checks.hpp"
 #include "catalog/name_lock.hpp"
@@ -24,44 +26,33 @@ using catalog::Queue;
 
 // ---- when to run ----
 
-core::Cron require_cron(const std::string &text)
+[[noreturn]] void refuse_without_run(const Schedule &schedule)
 {
-    const auto parsed = core::parse_cron(text);
-    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("invalid cron expression \"%s\"", text.c_str()),
-                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
-                   errhint("Write minute, hour, day of month, month and day of week, such as '0 3 "
-                           "* * mon-fri'; or '@hourly', "
-                           "'@daily', '@weekly', '@monthly', '@yearly'; or with pg_cron 1.5 or "
-                           "newer '30 seconds'."));
-    const auto &cron = std::get<core::Cron>(parsed);
-    if (cron.has_second_field)
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("invalid cron expression \"%s\"", text.c_str()),
-                   errdetail("pg_cron knows no field of seconds."));
-    return cron;
+    const bool is_limited = schedule.starts.has_value() || schedule.ends.has_value();
+    HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+               errmsg("cron expression \"%s\" never comes%s", schedule.cron.c_str(),
+                      is_limited ? " within the given times" : ""),
+               errhint("%s", is_limited ? "Look at starts and ends."
+                                        : "Is there such a day in one of these months?"));
 }
 
-// Uses pg_cron's clock. Returns nothing if it never runs, or the server does not know the zone.
-std::optional<pg::Time> next_run(const core::Cron &cron, std::optional<pg::Time> last)
+// Returns when it comes first.
+NextRun require_own_run(const Schedule &schedule, pg::Time now)
 {
-    const pg::Time now{::GetCurrentTimestamp()};  // pg_cron ignores hipq.clock_offset
-    const auto zone = pg::TimeZone::find(cron_time_zone());
-    if (!zone.has_value())
-        return std::nullopt;
-    const pg::Time from = cron.seconds > 0 ? last.value_or(now) : now;
-    const auto next = core::next_run(cron, *zone, from.value);
-    return next.has_value() ? std::optional(std::max(pg::Time{*next}, now)) : std::nullopt;
-}
-
-pg::Time require_next_run(const std::string &text)
-{
-    const auto next = next_run(require_cron(text), std::nullopt);
+    const auto timing = timing_of(schedule);
+    const auto next = timing.has_value() ? next_from_now(schedule, *timing, now) : std::nullopt;
     if (!next.has_value())
-        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                   errmsg("cron expression \"%s\" never comes", text.c_str()),
-                   errhint("Is there such a day in one of these months?"));
+        refuse_without_run(schedule);
+    return *next;
+}
+
+// Uses pg_cron's clock.
+pg::Time require_cron_run(const Schedule &schedule)
+{
+    const auto next =
+        next_cron_run(std::get<core::Cron>(core::parse_cron(schedule.cron)), std::nullopt);
+    if (!next.has_value())
+        refuse_without_run(schedule);
     return *next;
 }
 
@@ -93,6 +84,7 @@ Schedule schedule_of(const pg::Arguments &arguments, const Queue &queue)
                         std::nullopt,
                         arguments.maybe_text("throttle_key")};
     schedule.expires_after = pg::interval_of(arguments.maybe_duration("expires_after"));
+    read_timing(arguments, schedule);
     return schedule;
 }
 
@@ -218,7 +210,8 @@ Schedule only_one(const catalog::Catalogue &catalogue, std::vector<Schedule> sch
     return schedules.front();
 }
 
-// Finds a schedule that the caller may know of. No queue: in any queue.
+}  // namespace
+
 Schedule require_schedule(const catalog::Catalogue &catalogue, const std::string &name,
                           const std::optional<std::string> &queue_name)
 {
@@ -236,31 +229,78 @@ Schedule require_schedule(const catalog::Catalogue &catalogue, const std::string
     return only_one(catalogue, std::move(known));
 }
 
+namespace {
+
 // ---- the functions ----
+
+bool has_same_times(const Schedule &wanted, const Schedule &present)
+{
+    return present.is_own && wanted.cron == present.cron && wanted.time_zone == present.time_zone &&
+           wanted.starts == present.starts && wanted.ends == present.ends;
+}
+
+// A schedule that is made anew with the same times keeps its next run, which may be due now.
+void keep_times(const Schedule &present, Schedule &wanted)
+{
+    if (!has_same_times(wanted, present))
+        return;
+    wanted.last_time = present.last_time;
+    if (wanted.jitter == present.jitter)
+        wanted.next = present.next;
+}
+
+// Returns when it comes first.
+pg::Time put_own(Schedule &schedule)
+{
+    if (!schedule.next.has_value())
+        schedule.next = require_own_run(schedule, pg::now());
+    set_next(schedule.id, schedule.next);
+    tell_of_times();
+    return schedule.next->due;
+}
+
+pg::Time put_times(Schedule &schedule)
+{
+    if (schedule.is_own)
+        return put_own(schedule);
+    set_next(schedule.id, std::nullopt);
+    put_entry(schedule);
+    return require_cron_run(schedule);
+}
+
+void demand_teller(const Schedule &schedule)
+{
+    if (schedule.is_own) {
+        (void)require_own_run(schedule, pg::now());
+        return;
+    }
+    (void)require_cron_run(schedule);
+    demand_login(schedule.role);
+    demand_cron();
+}
 
 pg::Time schedule(const pg::Arguments &arguments)
 {
-    const pg::Time next = require_next_run(arguments.text("cron", core::most_cron));
+    const std::string type = arguments.text("job_type");
     auto catalogue = catalog::catalogue();
-    const Queue &queue =
-        enqueue::queue_for(catalogue, arguments.maybe_text("queue"), arguments.text("job_type"));
+    const Queue &queue = enqueue::queue_for(catalogue, arguments.maybe_text("queue"), type);
     catalog::require(queue, Privilege::enqueue);
     Schedule wanted = schedule_of(arguments, queue);
     check_values(arguments, queue, wanted);
-    demand_login(wanted.role);
-    demand_cron();
+    demand_teller(wanted);
     catalog::lock_schedule_name(queue.id, wanted.name);
     const auto present =
         lock_to_change(*catalogue, find_schedule(queue.id, wanted.name, pg::now()));
     if (present.has_value()) {
         wanted.id = present->id;
+        keep_times(*present, wanted);
         change_schedule(wanted);
-        remove_entry(wanted.id);  // it may have another role
+        if (!present->is_own)
+            remove_entry(wanted.id);  // it may have another role
     } else {
         wanted.id = add_schedule(wanted, pg::now());
     }
-    put_entry(wanted);
-    return next;
+    return put_times(wanted);
 }
 
 void unschedule(const std::string &name, const std::optional<std::string> &queue)
@@ -270,39 +310,6 @@ void unschedule(const std::string &name, const std::optional<std::string> &queue
     if (!present.has_value())
         refuse_unknown(name, queue);
     forget_schedule(present->id);
-}
-
-// How long (ms) a run waits for a session that is changing the schedule, or has just enqueued under
-// its key. pg_cron runs a limited number of jobs at a time, for all roles together.
-constexpr int longest_wait = 10'000;
-
-// Called by pg_cron. Checks the rights that the role has now.
-std::string run(int id)
-{
-    const pg::LockTimeoutScope bounded(longest_wait);
-    const pg::Time now = pg::now();
-    auto present = find_schedule(id, now);
-    if (present.has_value() && acts_as(present->role))
-        present = lock_schedule(id, now);
-    if (!present.has_value() || !acts_as(present->role))
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("schedule %d does not exist", id),
-                   errhint("If pg_cron calls for it, cron.unschedule() removes its job there."));
-    const auto catalogue = catalog::catalogue();
-    const Queue *queue = catalogue->find(present->queue_id);
-    if (queue == nullptr || queue->is_dropped)
-        HIPQ_RAISE(errcode(ERRCODE_UNDEFINED_OBJECT),
-                   errmsg("the queue of schedule \"%s\" does not exist", present->name.c_str()));
-    catalog::require(*queue, Privilege::enqueue);
-    const enqueue::Enqueued job =
-        enqueue::enqueue(*queue, present->options, present->data, present->job_key,
-                         enqueue::OnDuplicate::return_holder);
-    const bool is_sent = job.action == enqueue::EnqueueAction::sent;
-    const bool is_new = is_sent || job.action == enqueue::EnqueueAction::inserted;
-    note_run(id, is_new ? RunAction::enqueued : RunAction::skipped, job.id, now);
-    if (is_new)
-        return (is_sent ? "sent job " : "enqueued job ") + std::to_string(job.id);
-    return "skipped: job " + std::to_string(job.id) + " with key \"" + present->job_key +
-           "\" has not finished";
 }
 
 }  // namespace
@@ -320,33 +327,4 @@ HIPQ_FUNCTION(hipq_unschedule)
     hipq::admin::unschedule(arguments.text("name"),
                             arguments.maybe_text(hipq::pg::Argument::later("queue")));
     return hipq::pg::return_void();
-}
-
-HIPQ_FUNCTION(hipq__run_schedule)
-{
-    return hipq::pg::return_text(
-        hipq::admin::run(hipq::pg::Arguments(fcinfo).integer("schedule_id")));
-}
-
-HIPQ_FUNCTION(hipq__next_run)
-{
-    const hipq::pg::Arguments arguments(fcinfo);
-    const auto cron = hipq::core::parse_cron(arguments.text("cron", hipq::core::most_cron));
-    const auto *readable = std::get_if<hipq::core::Cron>(&cron);
-    const auto next = readable == nullptr
-                          ? std::nullopt
-                          : hipq::admin::next_run(*readable, arguments.maybe_time("last_run_time"));
-    if (!next.has_value())
-        PG_RETURN_NULL();
-    return TimestampTzGetDatum(next->value);
-}
-
-HIPQ_FUNCTION(hipq__has_cron_entry)
-{
-    const int id = hipq::pg::Arguments(fcinfo).integer("schedule_id");
-    const auto schedule = hipq::admin::find_schedule(id, hipq::pg::now());
-    const bool is_visible = schedule.has_value() &&
-                            hipq::catalog::VisibleQueues().readable(schedule->queue_id) != nullptr;
-    return hipq::pg::return_bool(is_visible && hipq::admin::has_entry(id) &&
-                                 !hipq::admin::is_cron_stopped());
 }

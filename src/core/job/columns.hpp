@@ -73,7 +73,8 @@ enum class ColumnOrigin : std::uint8_t {
     COLUMN(argument, manual_reason, text, bookkeeping, single)                                     \
     COLUMN(argument, traceparent, text, fixed, given)                                              \
     COLUMN(argument, waits_for, text, bookkeeping, single)                                         \
-    COLUMN(argument, batch_id, int8, fixed, single)
+    COLUMN(argument, batch_id, int8, fixed, single)                                                \
+    COLUMN(argument, schedule_time, timestamptz, bookkeeping, single)
 
 #define HIPQ_COLUMN_ENTRY(argument, name, type, kind, origin) name,
 enum class Column : std::uint8_t { HIPQ_JOB_COLUMNS(HIPQ_COLUMN_ENTRY, ) };
@@ -113,13 +114,15 @@ constexpr bool is_required(Column column)
     return column != Column::original_job_id && column != Column::retry_of &&
            column != Column::worker_id && column != Column::queue_ttl &&
            column != Column::manual_reason && column != Column::traceparent &&
-           column != Column::waits_for && column != Column::batch_id;
+           column != Column::waits_for && column != Column::batch_id &&
+           column != Column::schedule_time;
 }
 
 // Returns whether tables of the previous release lack the column. It then counts as NULL.
 constexpr bool is_new(Column column)
 {
-    return column == Column::waits_for || column == Column::batch_id;
+    return column == Column::waits_for || column == Column::batch_id ||
+           column == Column::schedule_time;
 }
 
 // Returns the column of that name; nothing: there is none.

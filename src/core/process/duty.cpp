@@ -50,6 +50,8 @@ std::string_view name(Duty duty)
         return "mend pg_cron's jobs of schedules";
     case Duty::pauses:
         return "end pauses whose time is over";
+    case Duty::runs:
+        return "run schedules";
     case Duty::slots:
         return "send the jobs of slots that have left";
     case Duty::figures:

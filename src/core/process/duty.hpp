@@ -24,6 +24,7 @@ enum class Duty : unsigned char {
     drop,
     schedules,
     pauses,   // that end by themselves
+    runs,     // of schedules
     slots,    // that have moved to another node
     figures,  // of queues, for the router
     shares,   // of limits that several nodes share

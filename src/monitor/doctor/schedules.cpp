@@ -17,7 +17,7 @@ std::string subject_of(const std::string &name, int queue_id)
 
 void look_at_cron(Diagnoses &found)
 {
-    if (admin::has_any_schedule() && admin::is_cron_stopped())
+    if (admin::has_cron_schedule() && admin::is_cron_stopped())
         found.push_back(
             {Severity::error, "pg_cron", "pg_cron is stopped",
              "Its process is not there, or ends at each start: no schedule comes.",
@@ -44,6 +44,7 @@ constexpr const char *schedules_sql = R"(
            greatest(schedule.last_run_time, schedule.created_time), schedule.last_run_time IS NULL,
            pg_postmaster_start_time()
     FROM hipq.schedule
+    WHERE schedule.told_by = 'pg_cron'
     ORDER BY schedule.name, schedule.queue_id)";
 
 constexpr std::int64_t most_delay = 5 * USECS_PER_MINUTE;
@@ -60,8 +61,25 @@ std::optional<pg::Time> first_due(const std::string &text, pg::Time last, pg::Ti
     return next.has_value() ? std::optional(pg::Time{*next}) : std::nullopt;
 }
 
+constexpr const char *own_sql = R"(
+    SELECT schedule.name, schedule.queue_id, schedule.due_time
+    FROM hipq.schedule
+    WHERE schedule.due_time < $1
+    ORDER BY schedule.name, schedule.queue_id)";
+
+void look_at_own_schedules(Diagnoses &found)
+{
+    for (const pg::Row row : pg::run_once(own_sql, pg::now() + -most_delay))
+        found.push_back({Severity::warning, subject_of(row.text(0), row.integer32(1)),
+                         "overdue schedule", "It was due at " + pg::clock_text(row.time(2)) + ".",
+                         "Does hipq work in this database (hipq.enabled, hipq.databases), and what "
+                         "do hipq.alerts and the server's log say?",
+                         std::nullopt, row.integer32(1)});
+}
+
 void look_at_overdue_schedules(Diagnoses &found)
 {
+    look_at_own_schedules(found);
     const pg::Time now = pg::now();
     for (const pg::Row row : pg::run_once(schedules_sql)) {
         const auto due = first_due(row.text(2), row.time(4), row.time(6));

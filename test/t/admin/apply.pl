@@ -29,9 +29,9 @@ my $state = q{{
 	"grants": [{"queue": "app.mail", "role": "producer", "privilege": "enqueue"},
 		{"queue": "app.mail", "role": "reader", "privilege": "read"}],
 	"schedules": [{"name": "nightly", "cron": "5 3 * * *", "job_type": "run", "role": "producer",
-		"expires_after": "1 h", "priority": 3},
+		"expires_after": "1 h", "priority": 3, "by": "pg_cron"},
 		{"name": "weekly", "cron": "@weekly", "queue": "app.mail", "job_type": "run",
-			"job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}],
+			"job_data": {"a": [null]}, "job_key": "NONE", "role": "app", "by": "pg_cron"}],
 	"pauses": [{"queue": "app.mail", "job_type": "run", "reason": "until monday"}]}};
 like(apply("'$state', dry_run => true"),
 	qr/^schedule "nightly" of queue "app\.mail"\|create\|\|\|/m, 'a dry run lists the schedules');
@@ -47,7 +47,7 @@ is(entries(), '0 0 * * 0 app, 5 3 * * * producer',
 	'applying the description keeps the entries of pg_cron');
 
 is(apply(q{'{"schedules": [{"name": "nightly", "queue": "app.mail", "cron": "6 3 * * *",
-		"job_type": "run", "role": "producer"}]}'}),
+		"job_type": "run", "role": "producer", "by": "pg_cron"}]}'}),
 	join("\n", map {
 			"schedule \"nightly\" of queue \"app.mail\"|change|$_" } 'cron|"5 3 * * *"|"6 3 * * *"',
 		'expires_after|"01:00:00"|null', 'priority|3|null'),
@@ -64,10 +64,12 @@ like($hipq->error_of(q{SELECT
 my $two =
 	q{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}, {"queue": "app.bulk"}],
 	"schedules": [
-		{"name": "nightly", "cron": "6 3 * * *", "job_type": "run", "role": "producer"},
-		{"name": "nightly", "queue": "app.bulk", "cron": "7 3 * * *", "job_type": "scan"},
+		{"name": "nightly", "cron": "6 3 * * *", "job_type": "run", "role": "producer",
+			"by": "pg_cron"},
+		{"name": "nightly", "queue": "app.bulk", "cron": "7 3 * * *", "job_type": "scan",
+			"by": "pg_cron"},
 		{"name": "weekly", "queue": "app.mail", "cron": "@weekly", "job_type": "run",
-			"job_data": {"a": [null]}, "job_key": "NONE", "role": "app"}]};
+			"job_data": {"a": [null]}, "job_key": "NONE", "role": "app", "by": "pg_cron"}]};
 is($hipq->sql("SET client_min_messages = warning;
 		SELECT object, action FROM hipq.apply('{$two}', drop_others => true)"),
 	qq{queue "app.bulk"|create\nschedule "nightly" of queue "app.bulk"|create},
@@ -86,6 +88,21 @@ like($hipq->error_of(qq{SELECT hipq.apply('{"schedules": [$again, $again]}')}),
 is(entries(), '0 0 * * 0 app, 6 3 * * * producer, 7 3 * * * postgres',
 	'a refused description changes nothing');
 apply(q{'{"queues": [{"queue": "app.mail", "owner": "app", "weight": 7}]}', drop_others => true});
+
+# ---- a schedule that hipq tells
+
+my $own = q{'{"schedules": [{"name": "own", "queue": "app.mail", "cron": "30 2 * * *",
+	"job_type": "run", "role": "producer", "time_zone": "Europe/Berlin", "missed": "all",
+	"missed_within": "2 days", "jitter": "10 min", "overlap": "after",
+	"starts": "2026-01-01 00:00:00+00", "ends": "2100-01-01 00:00:00+00"}]}'};
+$hipq->sql(q{SELECT hipq.grant_queue('app.mail', 'producer', 'enqueue')});
+like(apply($own), qr/^schedule "own" of queue "app\.mail"\|create\|/, 'apply() makes the schedule');
+is(apply($own), '', 'applying it again changes nothing');
+is($hipq->sql(q{SELECT told_by, time_zone, missed, missed_within, jitter, overlap
+	FROM hipq.schedules_detail WHERE name = 'own'}),
+	'hipq|Europe/Berlin|all|2 days|00:10:00|after', 'the schedule is as described');
+is(apply('hipq.describe()'), '', 'the description has all of it');
+$hipq->sql(q{SELECT hipq.unschedule('own'), hipq.revoke_queue('app.mail', 'producer', 'enqueue')});
 
 # ---- all is dropped, and made again
 

@@ -1,5 +1,5 @@
-# pg_cron enqueues the jobs of hipq.schedule() at the given times, as the role that made the
-# schedule. A run is skipped while a job with the schedule's key is unfinished.
+# pg_cron enqueues the jobs of hipq.schedule(by => 'pg_cron') at the given times, as the role that
+# made the schedule. A run is skipped while a job with the schedule's key is unfinished.
 use strict;
 use warnings;
 use HipqCluster;
@@ -23,7 +23,7 @@ $hipq->sql(q{
 sub schedule
 {
 	my ($role, $arguments) = @_;
-	return $hipq->sql_as($role, "SELECT hipq.schedule($arguments)");
+	return $hipq->sql_as($role, "SELECT hipq.schedule($arguments, by => 'pg_cron')");
 }
 sub entries
 {
@@ -37,21 +37,23 @@ sub shown
 }
 
 # ---- a database without pg_cron
-like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}),
+like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome', by => 'pg_cron')}),
 	qr/ERROR:  55000: schedules need extension pg_cron, which is not installed in this database\nHINT:  Run CREATE EXTENSION pg_cron\./,
 		'without pg_cron a schedule is refused');
 $hipq->sql('CREATE DATABASE elsewhere');
 my $elsewhere = $hipq->in('elsewhere');
 $elsewhere->sql('CREATE EXTENSION hipq');
 $elsewhere->create_queue('app.mail');
-like($elsewhere->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome', queue => 'app.mail')}),
+like($elsewhere->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome', queue => 'app.mail',
+	by => 'pg_cron')}),
 	qr/ERROR:  55000: schedules need pg_cron in this database, and it works from database "postgres"\nHINT:  Set cron\.database_name = 'elsewhere'/,
 		'a schedule is refused in a database that pg_cron does not work from');
 is($elsewhere->sql('SELECT count(*) FROM hipq.schedule'), 0, 'a refused schedule is not kept');
 $hipq->sql('CREATE EXTENSION pg_cron');
 
 # ---- schedules are part of their transaction
-is($hipq->sql(q{BEGIN; SELECT hipq.schedule('s', '@daily', 'welcome') > now(); ROLLBACK}), 't',
+is($hipq->sql(q{BEGIN; SELECT hipq.schedule('s', '@daily', 'welcome',
+	by => 'pg_cron') > now(); ROLLBACK}), 't',
 	'a schedule is made and rolled back');
 is(entries(), '', 'a rolled back schedule leaves no entry in pg_cron');
 schedule('producer', q{'s', '@weekly', 'welcome'});
@@ -61,7 +63,7 @@ schedule('producer',
 is(entries(), '5 3 * * mon-fri producer', 'a changed schedule is changed in pg_cron');
 is(shown(q{cron || ' ' || job_key || ' ' || role || ' ' || is_active, next_run_time::time}, 's'),
 	'5 3 * * mon-fri s producer true|03:05:00', 'view schedules shows the schedule');
-like($hipq->error_of(q{SELECT hipq.schedule('s', '5 seconds', 'welcome')}),
+like($hipq->error_of(q{SELECT hipq.schedule('s', '5 seconds', 'welcome', by => 'pg_cron')}),
 	qr/pg_cron does not take schedule "s"\nDETAIL:  It says: invalid schedule: 5 seconds\.\nHINT:  This database has pg_cron 1\.4\S*, and seconds need 1\.5\. Write '\* \* \* \* \*' for each minute/,
 		'an expression that pg_cron does not know is refused')
   if $hipq->sql(q{SELECT extversion < '1.5' FROM pg_extension WHERE extname = 'pg_cron'}) eq 't';
@@ -73,10 +75,11 @@ sub refused
 	my ($role, $sql) = @_;
 	return $hipq->error_of($sql, extra_params => [ '-U', $role ]);
 }
-like(refused('app', q{SELECT hipq.schedule('s', '@daily', 'welcome')}), qr/no error/,
+like(refused('app', q{SELECT hipq.schedule('s', '@daily', 'welcome',
+	by => 'pg_cron')}), qr/no error/,
 	"the queue owner can change another role's schedule");
 is(entries(), '0 0 * * * app', 'a changed schedule runs as the role that changed it');
-like(refused('producer', q{SELECT hipq.schedule('s', '@daily', 'welcome')}),
+like(refused('producer', q{SELECT hipq.schedule('s', '@daily', 'welcome', by => 'pg_cron')}),
 	qr/42501: schedule "s" of queue "app\.mail" belongs to others/,
 	'another role cannot change the schedule');
 like(refused('producer', q{SELECT hipq.unschedule('s')}), qr/42704: schedule "s" does not exist/,
@@ -154,23 +157,28 @@ my $run = "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)";
 	$reader->query_safe('ROLLBACK');
 	$reader->quit;
 	my $other = $hipq->session(role => 'app');
-	$other->query_safe(q{BEGIN; SELECT hipq.schedule('another', '@yearly', 'welcome')});
+	$other->query_safe(q{BEGIN; SELECT hipq.schedule('another', '@yearly', 'welcome',
+		by => 'pg_cron')});
 	like(refused('producer', $run), qr/no error: enqueued job/,
 		'a run does not wait for a transaction that makes another schedule');
 	like(refused('producer', q{SET statement_timeout = '5s'; SELECT hipq.schedule('second',
-			'@yearly', 'welcome'); SELECT hipq.unschedule('second')}), qr/no error/,
+			'@yearly', 'welcome',
+				by => 'pg_cron'); SELECT hipq.unschedule('second')}), qr/no error/,
 		'schedules can be made and ended beside a transaction that makes another one');
 	like(refused('producer',
-			q{SET lock_timeout = '200ms'; SELECT hipq.schedule('another', '@yearly', 'welcome')}),
+			q{SET lock_timeout = '200ms'; SELECT hipq.schedule('another', '@yearly', 'welcome',
+				by => 'pg_cron')}),
 		qr/55P03/, 'a schedule waits for a transaction that makes one of the same name');
 	$hipq->sql(q{SELECT hipq.grant_queue('app.gone', 'producer', 'enqueue')});
 	like(refused('producer', q{SET lock_timeout = '200ms'; SELECT hipq.schedule('another',
-			'@yearly', 'parcel'); SELECT hipq.unschedule('another')}), qr/no error/,
+			'@yearly', 'parcel',
+				by => 'pg_cron'); SELECT hipq.unschedule('another')}), qr/no error/,
 		'a schedule of the same name in another queue does not wait');
 	$hipq->sql(q{SELECT hipq.revoke_queue('app.gone', 'producer', 'enqueue')});
 	like(refused('producer', q{SELECT hipq.unschedule('another')}), qr/42704/,
 		'an uncommitted schedule cannot be ended');
-	$other->query_safe(q{ROLLBACK; BEGIN; SELECT hipq.schedule('shared', '@daily', 'welcome')});
+	$other->query_safe(q{ROLLBACK; BEGIN; SELECT hipq.schedule('shared', '@daily', 'welcome',
+		by => 'pg_cron')});
 	like(refused('stranger', "SET statement_timeout = '5s'; SELECT hipq._run_schedule($number)"),
 		qr/42704/, 'a role that cannot see a schedule does not wait for it');
 	like(refused('producer', "SELECT hipq._run_schedule($number)"),
@@ -255,12 +263,12 @@ $hipq->sql(q{SELECT cron.schedule('mine', '@yearly', 'SELECT hipq.now()'),
 restart_with('cron.database_name' => 'elsewhere');
 is(shown('is_active', 'held'), 'f',
 	'a schedule is not active if pg_cron works from another database');
-like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}),
+like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome', by => 'pg_cron')}),
 	qr/55000: schedules need pg_cron in this database, and it works from database "elsewhere"/,
 	'a schedule is refused if pg_cron works from another database');
 restart_with(shared_preload_libraries => 'hipq');
 is(shown('is_active', 'held'), 'f', "a schedule is not active without pg_cron's library");
-like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome')}),
+like($hipq->error_of(q{SELECT hipq.schedule('s', '@daily', 'welcome', by => 'pg_cron')}),
 	qr/55000: schedules need pg_cron, which is installed in this database, but not in shared_preload_libraries\nHINT:  As superuser add pg_cron to shared_preload_libraries, set cron\.database_name = 'postgres', restart the server\./,
 	"a schedule is refused without pg_cron's library");
 like($hipq->error_of($_),
@@ -288,7 +296,8 @@ ok($hipq->wait_until('SELECT extract(second FROM clock_timestamp()) BETWEEN 3 AN
 	'no schedule is due in the next seconds');
 {
 	my $producer = $hipq->session(role => 'producer');
-	$producer->query_safe(q{BEGIN; SELECT hipq.schedule('late', '@daily', 'welcome')});
+	$producer->query_safe(q{BEGIN; SELECT hipq.schedule('late', '@daily', 'welcome',
+		by => 'pg_cron')});
 	my $dropper = $hipq->session(on_error_stop => 0);
 	$dropper->query_until(qr/dropping/, "\\echo dropping\n$drop;\n\\echo dropped\n");
 	ok($hipq->wait_until(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'

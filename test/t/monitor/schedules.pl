@@ -15,7 +15,7 @@ $hipq->sql(q{
 	SELECT hipq.register_job_type('app.mail', 'work', handler => 'work');
 	SELECT hipq.grant_queue('app.mail', 'producer', 'enqueue')});
 $hipq->sql_as('producer',
-	q{SELECT hipq.schedule('nightly', '0 3 * * *', 'work', timeout => '30 min')});
+	q{SELECT hipq.schedule('nightly', '0 3 * * *', 'work', timeout => '30 min', by => 'pg_cron')});
 my $nightly = 'schedule "nightly" of queue "app.mail"';
 is(findings($hipq), '', 'an active schedule is not a finding');
 
@@ -23,7 +23,7 @@ is(findings($hipq), '', 'an active schedule is not a finding');
 # only that schedule.
 $hipq->create_queue('app.other');
 $hipq->sql(q{SELECT hipq.register_job_type('app.other', 'gone', handler => 'work'),
-	hipq.schedule('nightly', '0 4 * * *', 'gone', queue => 'app.other')});
+	hipq.schedule('nightly', '0 4 * * *', 'gone', queue => 'app.other', by => 'pg_cron')});
 $hipq->sql(q{DELETE FROM hipq.job_type WHERE name = 'gone'});
 is_mended($hipq, 'error', 'job type gone', 'schedule "nightly" of queue "app.other"',
 	qr/jobs of type "gone", which nobody has registered in queue "app\.other"/);

@@ -110,7 +110,7 @@ TEST(Columns, ListsForStatementsHoldEachColumnOnceThatTheStatementsDoNotName)
     EXPECT_EQ(listed, expected);
     EXPECT_EQ(named_by_statements,
               (std::set<std::string_view>{"queue_id", "max_retries", "job_data", "manual_reason",
-                                          "waits_for", "batch_id"}));
+                                          "waits_for", "batch_id", "schedule_time"}));
 }
 
 TEST(Columns, ListsForStatementsFollowTheTable)

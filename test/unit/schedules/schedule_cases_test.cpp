@@ -1,6 +1,6 @@
 // When schedules run around clock changes of five zones, at the date line and on leap days. The
 // table was written from the rules of cronie(8), by a walk over each minute, and read line by line.
-#include "core/schedules/run_times.hpp"
+#include "core/schedules/schedule_times.hpp"
 #include "zones.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Searches for runs from one clock change to the next, and decides about runs that are due.
-#include "core/schedules/run_times.hpp"
+#include "core/schedules/schedule_times.hpp"
 
 #include <algorithm>
 #include <array>
@@ -91,6 +91,19 @@ std::uint64_t scattered(std::uint64_t value)  // splitmix64
 constexpr std::array<std::pair<std::string_view, Missed>, 3> names_of_missed{
     {{"once", Missed::once}, {"skip", Missed::skip}, {"all", Missed::all}}};
 
+constexpr std::array<std::pair<std::string_view, Overlap>, 3> names_of_overlap{
+    {{"skip", Overlap::skip}, {"after", Overlap::after}, {"allow", Overlap::allow}}};
+
+template <class Names>
+auto value_of(const Names &names, std::string_view text)
+    -> std::optional<typename Names::value_type::second_type>
+{
+    for (const auto &[name, value] : names)
+        if (name == text)
+            return value;
+    return std::nullopt;
+}
+
 std::int64_t start_of(const DueRuns &due, std::int64_t run)
 {
     if (due.jitter <= 0)
@@ -103,7 +116,8 @@ std::int64_t start_of(const DueRuns &due, std::int64_t run)
 std::vector<std::int64_t> last_due_runs(const DueRuns &due, std::int64_t from, std::int64_t now,
                                         std::size_t most)
 {
-    std::vector<std::int64_t> runs = last_own_runs(due.cron, due.zone, from - 1, now, most + 1);
+    std::vector<std::int64_t> runs =
+        last_own_runs(due.cron, due.zone, from - 1, std::min(now, due.ends), most + 1);
     if (!runs.empty() && start_of(due, runs.back()) > now)
         runs.pop_back();
     if (runs.size() > most)
@@ -154,15 +168,22 @@ std::int64_t jitter_of(int schedule_id, std::int64_t run, std::int64_t next_run,
 
 std::optional<Missed> parse_missed(std::string_view text)
 {
-    for (const auto &[name, missed] : names_of_missed)
-        if (name == text)
-            return missed;
-    return std::nullopt;
+    return value_of(names_of_missed, text);
 }
 
 std::string_view name(Missed missed)
 {
     return names_of_missed[static_cast<std::size_t>(missed)].first;
+}
+
+std::optional<Overlap> parse_overlap(std::string_view text)
+{
+    return value_of(names_of_overlap, text);
+}
+
+std::string_view name(Overlap overlap)
+{
+    return names_of_overlap[static_cast<std::size_t>(overlap)].first;
 }
 
 Plan plan_runs(const DueRuns &due, Missed missed, std::int64_t within, std::int64_t now)

@@ -1,5 +1,5 @@
 // Runs that hipq tells: counts, ends of searches, jitter, and what becomes of missed runs.
-#include "core/schedules/run_times.hpp"
+#include "core/schedules/schedule_times.hpp"
 #include "zones.hpp"
 
 #include <gtest/gtest.h>
@@ -181,6 +181,16 @@ TEST(MissedRuns, AreAThousandAtMost)
     EXPECT_FALSE(plan_runs(due, Missed::all, one_day, now - microseconds_per_minute).has_too_many);
 }
 
+TEST(MissedRuns, EndWithTheSchedule)
+{
+    const Cron cron = cron_of("0 * * * *");
+    const DueRuns due{
+        cron, zone_of("UTC"), 1, 0, time_of("2026-06-01 01:00"), time_of("2026-06-01 02:00")};
+    const Plan plan = plan_runs(due, Missed::all, one_day, time_of("2026-06-01 04:00"));
+    EXPECT_EQ(plan.last_due, time_of("2026-06-01 02:00"));
+    EXPECT_EQ(plan.runs.size(), 2u);
+}
+
 TEST(MissedRuns, WithJitterWaitForTheirMoment)
 {
     const Cron cron = cron_of("0 * * * *");
@@ -207,6 +217,9 @@ TEST(MissedRuns, Names)
     for (const Missed missed : {Missed::once, Missed::skip, Missed::all})
         EXPECT_EQ(parse_missed(name(missed)), missed);
     EXPECT_EQ(parse_missed("never"), std::nullopt);
+    for (const Overlap overlap : {Overlap::skip, Overlap::after, Overlap::allow})
+        EXPECT_EQ(parse_overlap(name(overlap)), overlap);
+    EXPECT_EQ(parse_overlap(""), std::nullopt);
 }
 
 }  // namespace

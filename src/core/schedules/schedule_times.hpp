@@ -34,6 +34,12 @@ enum class Missed : unsigned char { once, skip, all };
 std::optional<Missed> parse_missed(std::string_view text);
 std::string_view name(Missed missed);
 
+// What a run does if a job with its key has not finished: nothing; enqueue one job that starts when
+// it has, unless there is such a job; enqueue, because its jobs have no key.
+enum class Overlap : unsigned char { skip, after, allow };
+std::optional<Overlap> parse_overlap(std::string_view text);
+std::string_view name(Overlap overlap);
+
 // A run that starts so much later than its time, or less, is on time.
 inline constexpr std::int64_t longest_delay = microseconds_per_minute;
 
@@ -46,14 +52,15 @@ struct Plan {
     bool has_too_many;               // some are left out: there are more than most_missed_runs
 };
 
-// Decides about the runs that are due: `first` is the first one, which is due at `now`. Runs that
-// are older than `within` are not made up for.
+// Decides about the runs that are due: `first` is the first one, which is due at `now`; none is
+// after `ends`. Runs that are older than `within` are not made up for.
 struct DueRuns {
     const Cron &cron;
     const Zone &zone;
     int schedule_id;
     std::int64_t jitter;
     std::int64_t first;
+    std::int64_t ends = never;
 };
 Plan plan_runs(const DueRuns &due, Missed missed, std::int64_t within, std::int64_t now);
 
