@@ -1,7 +1,6 @@
--- A report of each day's sales, made by night. pg_cron says when; hipq runs it, and tries again when that fails.
+-- A report of each day's sales, made by night, and tried again when that fails.
 
 CREATE EXTENSION hipq;
-CREATE EXTENSION pg_cron;
 CREATE ROLE reports LOGIN;
 
 CREATE TABLE sale (
@@ -26,7 +25,7 @@ GRANT SELECT, INSERT, DELETE ON daily_report TO reports;
 -- the day after. It replaces what there is, so it may run as often as it likes. While sales are missing it waits, uncharged.
 CREATE FUNCTION make_report(job hipq.job) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
-    report_day date := coalesce((job.job_data->>'day')::date, job.created_time::date - 1);
+    report_day date := coalesce((job.job_data->>'day')::date, job.schedule_time::date - 1);
     shops integer;
 BEGIN
     IF NOT EXISTS (SELECT FROM closed_day WHERE day = report_day) THEN
@@ -53,5 +52,5 @@ SELECT hipq.register_job_type('office.reports', 'daily report', handler => 'make
 -- One that cannot be made in twenty hours is given up.
 SET ROLE reports;
 SELECT hipq.schedule('nightly report', '0 2 * * *', 'daily report', queue => 'office.reports',
-                     expires_after => '20 hours');
+                     expires_after => '20 hours', time_zone => current_setting('TimeZone'));
 RESET ROLE;

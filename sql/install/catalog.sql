@@ -345,7 +345,7 @@ ALTER TABLE hipq.job_type ENABLE ALWAYS TRIGGER row_changed;
 CREATE FUNCTION hipq.release_hold() RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_release_hold';
 COMMENT ON FUNCTION hipq.release_hold()
-    IS 'lets a restored or cloned database run its jobs, and gives its schedules to pg_cron';
+    IS 'lets a restored or cloned database run its jobs, and gives pg_cron its schedules';
 
 -- Queues whose tables a subscription fills; they stand still until release_hold(queue).
 CREATE TABLE hipq.queue_hold (

@@ -70,8 +70,8 @@ void plan_one_anew(int id, pg::Time now)
         set_next(id, next_from_now(*schedule, *timing_of(*schedule), now));
 }
 
-// Plans schedules anew whose next time is not what it would be now: the clock was set back, or the
-// rules of a time zone have changed.
+// Plans those schedules again whose next time is not what it would be now: the clock was set back,
+// or the rules of a time zone have changed.
 void plan_anew(pg::Time now)
 {
     for (const Schedule &schedule : planned_schedules(now))

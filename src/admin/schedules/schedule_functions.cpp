@@ -239,7 +239,7 @@ bool has_same_times(const Schedule &wanted, const Schedule &present)
            wanted.starts == present.starts && wanted.ends == present.ends;
 }
 
-// A schedule that is made anew with the same times keeps its next run, which may be due now.
+// A schedule that is made again with the same times keeps its next run, which may be due now.
 void keep_times(const Schedule &present, Schedule &wanted)
 {
     if (!has_same_times(wanted, present))

@@ -95,14 +95,13 @@ my $own = q{'{"schedules": [{"name": "own", "queue": "app.mail", "cron": "30 2 *
 	"job_type": "run", "role": "producer", "time_zone": "Europe/Berlin", "missed": "all",
 	"missed_within": "2 days", "jitter": "10 min", "overlap": "after",
 	"starts": "2026-01-01 00:00:00+00", "ends": "2100-01-01 00:00:00+00"}]}'};
-$hipq->sql(q{SELECT hipq.grant_queue('app.mail', 'producer', 'enqueue')});
 like(apply($own), qr/^schedule "own" of queue "app\.mail"\|create\|/, 'apply() makes the schedule');
 is(apply($own), '', 'applying it again changes nothing');
 is($hipq->sql(q{SELECT told_by, time_zone, missed, missed_within, jitter, overlap
 	FROM hipq.schedules_detail WHERE name = 'own'}),
 	'hipq|Europe/Berlin|all|2 days|00:10:00|after', 'the schedule is as described');
 is(apply('hipq.describe()'), '', 'the description has all of it');
-$hipq->sql(q{SELECT hipq.unschedule('own'), hipq.revoke_queue('app.mail', 'producer', 'enqueue')});
+$hipq->sql(q{SELECT hipq.unschedule('own')});
 
 # ---- all is dropped, and made again
 

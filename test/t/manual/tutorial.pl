@@ -13,7 +13,7 @@ my $hipq = HipqCluster->new('tutorial', %settings,
 	listen_addresses => 'localhost', extension => 0, preload => 0);
 my $node = $hipq->node;
 is(join(' ', sort keys %settings),
-	'cron.database_name cron.use_background_workers max_worker_processes shared_preload_libraries',
+	'max_worker_processes shared_preload_libraries',
 	'the page names the settings that it needs');
 $hipq->sql('DROP ROLE app');    # the page creates it
 $hipq->sql('CREATE DATABASE shop');
