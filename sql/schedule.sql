@@ -54,7 +54,8 @@ SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', expires_afte
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', job_key => '')$$);
 SELECT pg_temp.try($$SELECT hipq.schedule('nightly', '@daily', 't', throttle_key => '')$$);
 CREATE FUNCTION pg_temp.try_with(arguments text) RETURNS text LANGUAGE sql AS $$
-    SELECT pg_temp.try(format('SELECT hipq.schedule(''nightly'', ''@daily'', ''t'', %s)', arguments))
+    SELECT pg_temp.try(
+        format('SELECT hipq.schedule(''nightly'', ''@daily'', ''t'', %s)', arguments))
 $$;
 SELECT pg_temp.try_with($$by => 'cron'$$);
 SELECT pg_temp.try_with($$time_zone => 'Mars/Phobos'$$);

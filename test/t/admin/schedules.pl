@@ -37,8 +37,8 @@ sub schedule
 {
 	my ($name, $cron, @rest) = @_;
 	return $hipq->sql(
-		"SELECT hipq.schedule('$name', '$cron', 'entry', queue => 'app.log', job_data => '\"$name\"', "
-		  . join(', ', @rest) . ')');
+		"SELECT hipq.schedule('$name', '$cron', 'entry', queue => 'app.log', "
+		  . join(', ', qq{job_data => '"$name"'}, @rest) . ')');
 }
 
 # The times for which a schedule has enqueued jobs, in UTC.
@@ -46,7 +46,8 @@ sub times_of
 {
 	my ($name, $format) = @_;
 	$format //= 'MM-DD HH24:MI';
-	return $hipq->sql(qq{SELECT string_agg(to_char(schedule_time AT TIME ZONE 'UTC', '$format'), ', '
+	return $hipq->sql(qq{SELECT string_agg(
+			to_char(schedule_time AT TIME ZONE 'UTC', '$format'), ', '
 		ORDER BY schedule_time, id) FROM hipq.jobs_detail WHERE job_data = '"$name"'});
 }
 
@@ -87,7 +88,8 @@ $hipq->sql(q{
 		END IF;
 	END $$;
 	SELECT hipq.register_job_type('app.mail', 'fragile', handler => 'fail_once');
-	SELECT hipq.schedule('often', '1 second', 'fragile', '{"fails": "once"}', queue => 'app.mail')});
+	SELECT hipq.schedule('often', '1 second', 'fragile', '{"fails": "once"}',
+		queue => 'app.mail')});
 ok($hipq->wait_until(q{SELECT count(*) > 0 FROM hipq.dead_letters}), 'the job of a schedule fails');
 $hipq->sql(q{SELECT hipq.unschedule('often')});
 my ($failed, $planned) = split /\|/, $hipq->sql(q{SELECT job_id, schedule_time
@@ -106,12 +108,13 @@ is($hipq->sql(q{SELECT count(*) FROM ran WHERE data = '"plain"' AND time IS NULL
 	'schedule_time() is NULL for a job that is not of a schedule');
 like($hipq->error_of('SELECT hipq.schedule_time()'), qr/55000/,
 	'schedule_time() is refused outside a handler');
-like($hipq->error_of(q{INSERT INTO hipq.app_mail (job_type, schedule_time) VALUES ('welcome', now())}),
-	qr/schedule_time/, 'enqueuers cannot give the time of a schedule');
+like($hipq->error_of(q{INSERT INTO hipq.app_mail (job_type, schedule_time)
+	VALUES ('welcome', now())}), qr/schedule_time/, 'enqueuers cannot give the time of a schedule');
 
 # ---- a month of clock: each day at its local time, with the change of clocks on 2027-03-28
 set_clock('2027-03-15 12:00:10');
-schedule('daily', '30 2 * * *', "time_zone => 'Europe/Berlin', missed => 'skip', job_key => 'NONE'");
+schedule('daily', '30 2 * * *', "time_zone => 'Europe/Berlin', missed => 'skip',
+	job_key => 'NONE'");
 schedule('hourly', '0 * * * *', "time_zone => 'Europe/Berlin', missed => 'all',
 	missed_within => '60 days', overlap => 'allow'");
 schedule('weekly', '0 9 * * mon', "missed_within => '60 days', job_key => 'NONE'");
@@ -133,8 +136,10 @@ is($hipq->sql(q{SELECT count(*), count(DISTINCT schedule_time) FROM hipq.app_log
 	'an hourly schedule has run each hour of a month, once');
 is(shown('last_action', 'daily'), 'missed', 'missed => skip: the missed runs are left out');
 is($hipq->sql(q{SELECT count(*) FROM hipq.app_log WHERE job_data = '"weekly"'
-	AND schedule_time > '2027-04-01 UTC'}), 1, 'missed => once: the last missed run is made up for');
-like(times_of('weekly'), qr/04-12 09:00$/, 'the run that is made up for has the time of the last one');
+	AND schedule_time > '2027-04-01 UTC'}), 1,
+	'missed => once: the last missed run is made up for');
+like(times_of('weekly'), qr/04-12 09:00$/,
+	'the run that is made up for has the time of the last one');
 is($hipq->sql(q{SELECT count(DISTINCT schedule_time), min(extract(hour FROM schedule_time
 	AT TIME ZONE 'UTC')), max(extract(minute FROM schedule_time)) FROM hipq.app_log
 	WHERE job_data = '"jittered"'}) =~ s/^3[01]/31/r, '31|12|0',
@@ -167,7 +172,8 @@ unschedule('seconds');
 is(times_of('minutely'), $before, 'no run comes twice');
 set_clock('2027-04-10 11:00:02');
 ok($hipq->wait_until(q{SELECT next_run_time = '2027-04-10 11:01 UTC' FROM hipq.schedules_detail
-	WHERE name = 'minutely'}), 'a clock that was set back by days has been corrected: the schedule goes on from there');
+	WHERE name = 'minutely'}),
+	'a clock that was set back by days has been corrected: the schedule goes on from there');
 unschedule(qw(daily hourly weekly jittered minutely));
 $hipq->set('hipq.clock_offset' => 0);
 
@@ -183,7 +189,8 @@ is(shown(q{next_run_time AT TIME ZONE 'UTC'}, 'some'), '2027-05-03 00:00:00',
 set_clock('2027-05-20 00:00:00');
 ok($hipq->wait_until(q{SELECT NOT is_active FROM hipq.schedules WHERE name = 'some'}),
 	'the schedule ends');
-is(times_of('some'), '05-03 00:00, 05-04 00:00, 05-05 00:00', 'its runs are those from start to end');
+is(times_of('some'), '05-03 00:00, 05-04 00:00, 05-05 00:00',
+	'its runs are those from start to end');
 unschedule('some');
 $hipq->set('hipq.clock_offset' => 0);
 
@@ -219,10 +226,12 @@ ok($hipq->wait_until(q{SELECT last_action FROM hipq.schedules_detail WHERE name 
 like(shown('last_error', 'no right'), qr/queue "app\.log" does not exist|permission denied/,
 	'the view says why');
 like($hipq->sql(q{SELECT detail FROM hipq.alerts_detail WHERE alert = 'failed schedules'}),
-	qr/^1 schedule\(s\) failed at their last run: "no right" of app\.log \(.+\)\.$/, 'an alert, too');
+	qr/^1 schedule\(s\) failed at their last run: "no right" of app\.log \(.+\)\.$/,
+	'an alert, too');
 ok($hipq->wait_until(q{SELECT count(*) > 1 FROM hipq.app_log WHERE job_data = '"beside it"'}),
 	'another schedule goes on');
-$hipq->sql(q{ALTER ROLE producer RENAME TO maker; SELECT hipq.grant_queue('app.log', 'maker', 'enqueue')});
+$hipq->sql(q{ALTER ROLE producer RENAME TO maker;
+	SELECT hipq.grant_queue('app.log', 'maker', 'enqueue')});
 ok($hipq->wait_until(q{SELECT last_action FROM hipq.schedules_detail WHERE name = 'no right'},
 		'enqueued'), 'the schedule of a renamed role goes on when it has the right');
 is(alerts(), '', 'the alert ends');
@@ -318,7 +327,8 @@ goes_on('the schedule goes on after hipq was switched off');
 unschedule('once');
 is($hipq->sql(q{SELECT count(*) = count(DISTINCT schedule_time)
 		AND count(*) = extract(epoch FROM max(schedule_time) - min(schedule_time)) + 1
-	FROM hipq.app_log WHERE job_data = '"once"'}), 't', 'each second has one job, and none is missing');
+	FROM hipq.app_log WHERE job_data = '"once"'}), 't',
+	'each second has one job, and none is missing');
 
 # ---- a scheduler comes for a schedule alone, and the schedule survives the name of its database
 schedule('soon', '0 0 1 1 *', "job_key => 'NONE'");
@@ -332,7 +342,8 @@ $other->sql(q{SELECT hipq.register_job_type('app.mail', 'welcome', handler_kind 
 $hipq->make_way;
 $hipq->sql('ALTER DATABASE other RENAME TO renamed');
 my $renamed = $hipq->in('renamed');
-ok($renamed->wait_until(q{SELECT count(*) > 0 FROM hipq.app_mail}), 'a schedule in a renamed database');
+ok($renamed->wait_until(q{SELECT count(*) > 0 FROM hipq.app_mail}),
+	'a schedule goes on in a renamed database');
 $hipq->node->restart;
 my $count = $renamed->sql(q{SELECT count(*) FROM hipq.app_mail});
 ok($renamed->wait_until("SELECT count(*) > $count FROM hipq.app_mail"),

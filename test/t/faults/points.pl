@@ -32,6 +32,7 @@ my %ways = (
 	(map { $_ => \&crash_while_a_job_runs } qw(before-recover after-recover launcher-start)),
 	(map { $_ => \&move_clock } qw(before-drop-leaf after-drop-leaf before-make-leaf
 			after-make-leaf after-prune)),
+	(map { $_ => \&run_schedule } qw(before-run-schedule after-run-schedule)),
 	'after-take-back' => \&run_long_before_others,
 	(map { $_ => \&give_to_worker } qw(before-dispatch before-offer after-offer)),
 	(map { $_ => \&start_scheduler } qw(scheduler-start before-start-scheduler
@@ -64,6 +65,15 @@ sub crash_while_a_job_runs
 	return if $points->wait_fired($point, 0);
 	my ($pid) = split /\n/, $hipq->sql($running);
 	kill 'KILL', $pid if $pid;
+	return;
+}
+
+# Makes the scheduler run a schedule for some seconds, by hipq's clock.
+sub run_schedule
+{
+	my ($op) = @_;
+	$hipq->try_sql(qq{SELECT hipq.schedule('cell $op', '1 second', 'brief', '{"sleep": 0}',
+		queue => 'load.strict', job_key => 'NONE', ends => hipq.now() + interval '6 s')});
 	return;
 }
 
