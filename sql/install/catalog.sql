@@ -115,6 +115,9 @@ CREATE TABLE hipq.queue (
         CONSTRAINT queue_worker_wait_ttl_is_not_negative CHECK (worker_wait_ttl >= 0),
     max_retries           integer
         CONSTRAINT queue_max_retries_is_not_negative CHECK (max_retries >= 0),
+    rate_limit            hipq.rate   NOT NULL DEFAULT 'NONE',
+    rate_mode             text        NOT NULL DEFAULT 'exact'
+        CONSTRAINT queue_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth')),
     CONSTRAINT queue_name_is_unique UNIQUE (instance_id, name),
     CONSTRAINT queue_name_is_valid CHECK (name ~ '^[a-z][a-z0-9_]*$' AND octet_length(name) <= 63)
 );
@@ -181,6 +184,10 @@ COMMENT ON COLUMN hipq.queue.worker_wait_ttl
 COMMENT ON COLUMN hipq.queue.max_retries
     IS 'max_retries of its jobs that give none, unless their type says otherwise; NULL = as the '
     'instance says';
+COMMENT ON COLUMN hipq.queue.rate_limit
+    IS 'limit on the sum of throttle_factor over jobs that start in a time; NONE = no limit';
+COMMENT ON COLUMN hipq.queue.rate_mode
+    IS 'exact = never more in any such time; smooth = starts at even distances';
 COMMENT ON COLUMN hipq.queue.is_dropped
     IS 'the queue is being dropped: nothing is enqueued or run any more';
 COMMENT ON COLUMN hipq.queue.created_time IS 'when the queue was created';
@@ -242,6 +249,9 @@ CREATE TABLE hipq.job_type (
     crash_times             timestamptz[] NOT NULL DEFAULT '{}',
     created_time            timestamptz NOT NULL DEFAULT now(),
     attempt_log             boolean,
+    rate_limit              hipq.rate   NOT NULL DEFAULT 'NONE',
+    rate_mode               text        NOT NULL DEFAULT 'exact'
+        CONSTRAINT job_type_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth')),
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none
         CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
@@ -315,6 +325,11 @@ COMMENT ON COLUMN hipq.job_type.crash_times
 COMMENT ON COLUMN hipq.job_type.created_time IS 'when the job type was registered';
 COMMENT ON COLUMN hipq.job_type.attempt_log
     IS 'whether what its handlers say is kept; NULL = setting hipq.attempt_log';
+COMMENT ON COLUMN hipq.job_type.rate_limit
+    IS 'limit on the sum of throttle_factor over jobs of the type that start in a time; NONE = no '
+    'limit';
+COMMENT ON COLUMN hipq.job_type.rate_mode
+    IS 'exact = never more in any such time; smooth = starts at even distances';
 
 -- Every process caches queues, job types, pauses and the workers of each type; any statement that
 -- changes one of these makes all processes read it again. A row trigger reports only the queue or

@@ -198,7 +198,13 @@ SELECT queue.full_name AS queue,
         FROM hipq.pause
         WHERE pause.instance_id = queue.instance_id
            OR pause.queue_id = queue.queue_id AND pause.job_type IS NULL
-       ) AS paused_until
+       ) AS paused_until,
+       nullif(queue.rate_limit, 'NONE') AS rate_limit,
+       queue.rate_mode,
+       CASE
+           WHEN queue.rate_limit <> 'NONE' THEN coalesce(round(rate.used / 1000.0, 3), 0.000)
+       END AS rate_used,
+       rate.next_turn
 FROM (
     SELECT queue.*, seen.name AS full_name, seen.instance
     FROM hipq.queue
@@ -206,6 +212,8 @@ FROM (
     WHERE queue.queue_id = ANY (hipq._reachable_queues(hipq._visible_queues()))
     OFFSET 0
 ) AS queue
+LEFT JOIN hipq._rates() AS rate
+    ON rate.queue_id = queue.queue_id AND rate.job_type IS NULL AND queue.rate_limit <> 'NONE'
 LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE job.state = 'initial') AS initial,
            count(*) FILTER (WHERE job.state = 'running') AS running,
@@ -338,6 +346,14 @@ COMMENT ON COLUMN hipq.queues_detail.max_retries
 COMMENT ON COLUMN hipq.queues_detail.job_types IS 'its job types, registered or not';
 COMMENT ON COLUMN hipq.queues_detail.paused_until
     IS 'when all that pauses it has ended; NULL = it is not paused, or only hipq.resume() ends it';
+COMMENT ON COLUMN hipq.queues_detail.rate_limit
+    IS 'limit on the sum of throttle_factor over jobs that start in a time; NULL = no limit';
+COMMENT ON COLUMN hipq.queues_detail.rate_mode
+    IS 'exact = never more in any such time; smooth = starts at even distances';
+COMMENT ON COLUMN hipq.queues_detail.rate_used
+    IS 'what counts of it now; NULL = no limit';
+COMMENT ON COLUMN hipq.queues_detail.next_turn
+    IS 'when a job of throttle_factor 1 may start; in the past: now; NULL = nothing has started';
 
 CREATE VIEW hipq.job_types_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
@@ -438,13 +454,22 @@ SELECT seen.name AS queue,
            OR pause.queue_id = queue.queue_id
               AND (pause.job_type IS NULL
                    OR pause.job_type = job_type.name AND pause.throttle_key IS NULL)
-       ) AS paused_until
+       ) AS paused_until,
+       nullif(job_type.rate_limit, 'NONE') AS rate_limit,
+       job_type.rate_mode,
+       CASE
+           WHEN job_type.rate_limit <> 'NONE' THEN coalesce(round(rate.used / 1000.0, 3), 0.000)
+       END AS rate_used,
+       rate.next_turn
 FROM hipq.job_type
 JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
 JOIN hipq.queue ON queue.queue_id = seen.queue_id
 JOIN hipq.instance ON instance.instance_id = queue.instance_id
 LEFT JOIN hipq._worker_services() AS service
     ON service.queue_id = queue.queue_id AND service.job_type = job_type.name
+LEFT JOIN hipq._rates() AS rate
+    ON rate.queue_id = queue.queue_id AND rate.job_type = job_type.name
+    AND job_type.rate_limit <> 'NONE'
 WHERE NOT queue.is_dropped
 OFFSET 0;
 COMMENT ON VIEW hipq.job_types_detail
@@ -518,3 +543,11 @@ COMMENT ON COLUMN hipq.job_types_detail.attempt_log
     IS 'whether what its handlers say is kept, unless the handler says otherwise';
 COMMENT ON COLUMN hipq.job_types_detail.paused_until
     IS 'when all that pauses it has ended; NULL = it is not paused, or only hipq.resume() ends it';
+COMMENT ON COLUMN hipq.job_types_detail.rate_limit
+    IS 'limit on the sum of throttle_factor over jobs that start in a time; NULL = no limit';
+COMMENT ON COLUMN hipq.job_types_detail.rate_mode
+    IS 'exact = never more in any such time; smooth = starts at even distances';
+COMMENT ON COLUMN hipq.job_types_detail.rate_used
+    IS 'what counts of it now; NULL = no limit';
+COMMENT ON COLUMN hipq.job_types_detail.next_turn
+    IS 'when a job of throttle_factor 1 may start; in the past: now; NULL = nothing has started';

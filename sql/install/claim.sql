@@ -12,6 +12,43 @@ COMMENT ON DOMAIN hipq.time_windows
     IS 'when jobs may start: windows such as ''mon-fri 09:00-17:00, sat 22:00-06:00'' in '
     'canonical form; ''NONE'' means always';
 
+CREATE FUNCTION hipq._is_rate(rate text) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__is_rate';
+COMMENT ON FUNCTION hipq._is_rate(text)
+    IS 'true; 22023: it is none, with the place where it is not';
+
+CREATE DOMAIN hipq.rate AS text COLLATE "C"
+    CONSTRAINT rate_can_be_read CHECK (hipq._is_rate(VALUE));
+COMMENT ON DOMAIN hipq.rate
+    IS 'how many jobs may start in a time, such as ''100/min'', in canonical form; ''NONE'' means '
+    'any number';
+
+-- Written before jobs start, because shared memory does not survive a crash. The rows of one server
+-- are of no use to another, so pg_dump leaves them out.
+CREATE TABLE hipq.rate_lease (
+    queue_id     integer NOT NULL,
+    job_type     text COLLATE "C" NOT NULL,
+    granted_time timestamptz NOT NULL,
+    weight       bigint NOT NULL,
+    CONSTRAINT rate_lease_pkey PRIMARY KEY (queue_id, job_type, granted_time)
+);
+COMMENT ON TABLE hipq.rate_lease
+    IS 'what rate limits of more than 10 seconds allowed to start lately: after a crash it counts '
+    'as started';
+COMMENT ON COLUMN hipq.rate_lease.queue_id IS 'queue';
+COMMENT ON COLUMN hipq.rate_lease.job_type IS 'job type; empty: the limit is the queue''s';
+COMMENT ON COLUMN hipq.rate_lease.granted_time IS 'from when on jobs were allowed to start';
+COMMENT ON COLUMN hipq.rate_lease.weight
+    IS 'what they may weigh together, in thousandths of throttle_factor';
+
+CREATE FUNCTION hipq._rates(
+    OUT queue_id integer, OUT job_type text, OUT used bigint, OUT next_turn timestamptz
+) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__rates';
+COMMENT ON FUNCTION hipq._rates()
+    IS 'what each rate limit of a queue (job_type NULL) and of each job type counts now, in '
+    'thousandths of throttle_factor, and when the next job may start, from shared memory; views '
+    'hipq.queues and hipq.job_types show it';
+
 CREATE FUNCTION hipq._limiters(
     OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer
 ) RETURNS SETOF record LANGUAGE c AS 'MODULE_PATHNAME', 'hipq__limiters';

@@ -150,6 +150,32 @@ COMMENT ON COLUMN hipq.queue.max_retries
 COMMENT ON COLUMN hipq.job_type.max_retries
     IS 'max_retries of jobs that give none; NULL = as the queue says';
 
+CREATE FUNCTION hipq._is_rate(rate text) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__is_rate';
+COMMENT ON FUNCTION hipq._is_rate(text)
+    IS 'true; 22023: it is none, with the place where it is not';
+CREATE DOMAIN hipq.rate AS text COLLATE "C"
+    CONSTRAINT rate_can_be_read CHECK (hipq._is_rate(VALUE));
+COMMENT ON DOMAIN hipq.rate
+    IS 'how many jobs may start in a time, such as ''100/min'', in canonical form; ''NONE'' means '
+    'any number';
+-- new: hipq.rate_lease
+ALTER TABLE hipq.queue ADD COLUMN rate_limit hipq.rate NOT NULL DEFAULT 'NONE';
+ALTER TABLE hipq.queue ADD COLUMN rate_mode text NOT NULL DEFAULT 'exact'
+    CONSTRAINT queue_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth'));
+COMMENT ON COLUMN hipq.queue.rate_limit
+    IS 'limit on the sum of throttle_factor over jobs that start in a time; NONE = no limit';
+COMMENT ON COLUMN hipq.queue.rate_mode
+    IS 'exact = never more in any such time; smooth = starts at even distances';
+ALTER TABLE hipq.job_type ADD COLUMN rate_limit hipq.rate NOT NULL DEFAULT 'NONE';
+ALTER TABLE hipq.job_type ADD COLUMN rate_mode text NOT NULL DEFAULT 'exact'
+    CONSTRAINT job_type_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth'));
+COMMENT ON COLUMN hipq.job_type.rate_limit
+    IS 'limit on the sum of throttle_factor over jobs of the type that start in a time; NONE = no '
+    'limit';
+COMMENT ON COLUMN hipq.job_type.rate_mode
+    IS 'exact = never more in any such time; smooth = starts at even distances';
+
 LOCK TABLE hipq.permit_record IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE hipq.permit_record DROP COLUMN importance;
 

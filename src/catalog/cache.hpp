@@ -85,6 +85,7 @@ struct JobType {
     int batch_size;  // the most jobs in one call of the handler
     core::Weight throttle_limit;
     core::Weight throttle_limit_per_key;
+    core::Rate rate{};
     bool is_registered;                                 // by a user, and not added because of a job
     std::shared_ptr<const JobParameters> parameters{};  // null: the type declares none
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
@@ -127,6 +128,7 @@ struct Queue {
     std::optional<int> worker_wait_ttl;  // seconds; 0: forever; nothing: the setting's value
     core::JobCaps caps;                  // limits on what enqueuers may choose
     core::Weight throttle_limit;
+    core::Rate rate{};
     std::int64_t weight;  // its share of the executors; see core/limits/fair_share.hpp
     std::optional<Pause> instance_pause;
     std::optional<Pause> pause;

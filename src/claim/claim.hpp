@@ -8,6 +8,7 @@
 #include "pg/spi.hpp"
 #include "shared/lanes/in_flight.hpp"
 #include "shared/lanes/lane_table.hpp"
+#include "shared/lanes/rates.hpp"
 #include "shared/memory/registry.hpp"
 
 #include <functional>
@@ -87,12 +88,44 @@ private:
     std::map<std::int64_t, Held> rows_;
 };
 
+// When jobs of a type may start under the rates of its queue and of the type.
+struct RateLook {
+    pg::Time turn{0};                                              // `now` or before: at once
+    core::Weight left = std::numeric_limits<core::Weight>::max();  // that may start at once
+    bool needs_lease = false;                                      // see NewLeases
+    // How many jobs to take at once, at most: jobs without a turn would go back into their lane.
+    std::size_t most(std::size_t wanted) const
+    {
+        const auto turns = static_cast<std::size_t>(left / core::weight_unit);
+        return std::clamp<std::size_t>(turns, 1, std::max<std::size_t>(wanted, 1));
+    }
+};
+RateLook look_at_rates(const catalog::Queue &queue, const catalog::JobType &type, pg::Time now);
+
+// Leases (core/limits/rate_table.hpp) that a process has written in a transaction.
+class NewLeases {
+public:
+    // Writes those that the rates of a type need. Needs a transaction that may write.
+    void write(const catalog::Queue &queue, const catalog::JobType &type);
+    // Call after the commit: makes them count. Returns whether there were any, so that jobs may
+    // start now.
+    bool publish();
+    // Call after a rollback.
+    void forget() { written_.clear(); }
+
+private:
+    void write(const core::RateUse &use, const std::string &job_type);
+    std::vector<lanes::Lease> written_{};
+};
+
 // Takes jobs out of their lane: an executor, or a scheduler for external workers.
 struct Claimer {
     Prefetched prefetched{};
     HeldRows held{};
-    pg::Time next_due = pg::infinity;  // when the jobs that the last look found but did not take
-                                       // are due
+    NewLeases leases{};
+    pg::Time next_turn = pg::infinity;  // of jobs that the last look left because of a rate
+    pg::Time next_due = pg::infinity;   // when the jobs that the last look found but did not take
+                                        // are due
 };
 
 // ---- claim jobs ----
@@ -117,6 +150,8 @@ struct Capacities {
     }
     // No more jobs of this queue or type can be claimed.
     bool are_full() const;
+    // The reason is a rate. A look at it tells for how long (look_at_rates()).
+    bool is_rate_used() const;
     bool have_all() const;
 };
 
@@ -169,10 +204,11 @@ void put_back(Claimer &claimer, const Capacities &capacities, Chosen chosen, std
 bool have_left(const catalog::Queue &queue, std::span<const job::ClaimedJob> jobs);
 
 // Tells whether a job that was offered to a worker some time ago may start now: its queue, type and
-// key may have been paused since, its time windows may have closed, its slot may have left, and
-// under a limit its weight may not be the one that is counted. Needs a transaction.
+// key may have been paused since, its time windows may have closed, its slot may have left, under a
+// limit its weight may not be the one that is counted, and a rate may be new. Needs a transaction.
 bool may_still_start(const catalog::Queue &queue, const job::ClaimedJob &job,
-                     const std::optional<core::Load> &counted, pg::Time now);
+                     const std::optional<core::Load> &counted, const core::Admission &admission,
+                     pg::Time now);
 
 // Keeps a job out of its lane until `again`.
 void put_off_until(const lanes::WaitingJob &job, pg::Time again);

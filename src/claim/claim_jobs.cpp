@@ -97,9 +97,13 @@ void put_back(Claimer &claimer, const Capacities &capacities, Chosen chosen, std
 
 bool Capacities::are_full() const
 {
-    return taken.size() < asked_for ||
-           (!taken.empty() && (taken.back() == core::Capacity::queue_full ||
-                               taken.back() == core::Capacity::type_full));
+    return taken.size() < asked_for || (!taken.empty() && taken.back() != core::Capacity::taken &&
+                                        taken.back() != core::Capacity::key_full);
+}
+
+bool Capacities::is_rate_used() const
+{
+    return !taken.empty() && taken.back() == core::Capacity::rate_used;
 }
 
 bool Capacities::have_all() const
@@ -143,7 +147,8 @@ Claim claim_chosen(const catalog::Queue &queue, const catalog::JobType &type, Ch
 }
 
 bool may_still_start(const catalog::Queue &queue, const ClaimedJob &job,
-                     const std::optional<core::Load> &counted, pg::Time now)
+                     const std::optional<core::Load> &counted, const core::Admission &admission,
+                     pg::Time now)
 {
     using core::Column;
     const catalog::JobType *type = queue.find_job_type(job.type);
@@ -153,9 +158,12 @@ bool may_still_start(const catalog::Queue &queue, const ClaimedJob &job,
     const std::string_view windows = job.values->as_text(Column::time_windows);
     if (windows != core::none_text && StartWindows(queue.id, job.type, now).opens(windows) > now)
         return false;
-    if (!limits_of(queue, *type).any())
+    const core::WeightLimits limits = limits_of(queue, *type);
+    if (!limits.any())
         return true;
     const core::Load load = load_of(job);
+    if (load.weight > 0 && !admission.suffices(limits.rates))
+        return false;
     return counted.has_value() && counted->weight == load.weight && counted->key == load.key;
 }
 

@@ -53,6 +53,13 @@ struct ThrottleFacts {
     std::string key{};
     std::optional<lanes::OwnShare> share{};  // if several nodes keep the limit together
 };
+struct RateFacts {
+    core::Rate rate;
+    core::Weight used;
+    core::Weight weight;  // of the job
+    pg::Time turn;
+    pg::Time now;
+};
 struct ExecutorFacts {
     int own;
     int idle;
@@ -76,8 +83,8 @@ struct OfferFacts {
 };
 using Facts =
     std::variant<std::monostate, const catalog::Queue *, PauseFacts, HandlerFacts, core::JobState,
-                 TimeFacts, WindowFacts, ThrottleFacts, ExecutorFacts, ServiceFacts, AimFacts,
-                 OfferFacts, WaitFacts, FollowerFacts, std::int64_t, std::string>;
+                 TimeFacts, WindowFacts, ThrottleFacts, RateFacts, ExecutorFacts, ServiceFacts,
+                 AimFacts, OfferFacts, WaitFacts, FollowerFacts, std::int64_t, std::string>;
 
 // The result of a condition. Conditions are evaluated for every job and lane, so the result has no
 // text; explain() makes the text when a user asks.
@@ -145,6 +152,8 @@ Condition crash_condition(
 // key.
 Condition capacity_condition(const catalog::Queue &queue, std::string_view job_type);
 std::vector<Condition> throttle_conditions(const catalog::Queue &queue, const JobFacts &job);
+// One job has its turn under the rates of its queue and type; none for a rate that is not set.
+std::vector<Condition> rate_conditions(const catalog::Queue &queue, const JobFacts &job);
 // An executor of the queue owner is idle, or a new one can be started.
 Condition executor_condition(const catalog::Queue &queue);
 

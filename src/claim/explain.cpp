@@ -1,6 +1,7 @@
 // Makes a sentence from the result of a condition.
 //
 // The sentences are in core/limits/sentences.cpp; this file names the facts for their placeholders.
+#include "core/limits/rate_text.hpp"
 #include "core/limits/sentences.hpp"
 
 #include "catalog/cache.hpp"
@@ -227,6 +228,14 @@ NamedFacts named(const ThrottleFacts &facts)
             {"key", facts.key},
             {"share", text_of(facts.share.has_value() ? facts.share->share : facts.limit)},
             {"running", text_of(facts.usage)}};
+}
+
+NamedFacts named(const RateFacts &facts)
+{
+    return {{"rate", core::canonical(facts.rate)},
+            {"used", text_of(facts.used)},
+            {"weight", text_of(facts.weight)},
+            {"time", time_ahead(facts.turn, facts.now)}};
 }
 
 NamedFacts named(const ExecutorFacts &facts)

@@ -1,15 +1,17 @@
-// Implements the conditions of throttle limits.
+// Implements the conditions of throttle limits and rates.
 //
-// They check whether another job waits for capacity under a limit, which then goes first. Otherwise
-// they compare the running jobs, by the limiters in shared memory, with the limit, as the claim
-// itself does (core::has_capacity).
+// Those of limits check whether another job waits for capacity under a limit, which then goes
+// first. Otherwise they compare the running jobs, by the limiters in shared memory, with the limit,
+// as the claim itself does (core::has_capacity).
 #include "claim/conditions.hpp"
 
 #include "catalog/cache.hpp"
 #include "claim/weight.hpp"
+#include "pg/clock.hpp"
 #include "shared/lanes/capacity.hpp"
 #include "shared/lanes/holders.hpp"
 #include "shared/lanes/node_share_table.hpp"
+#include "shared/lanes/rates.hpp"
 #include "shared/memory/registry.hpp"
 
 namespace hipq::claim {
@@ -98,6 +100,15 @@ Condition key_throttle_condition(const catalog::Queue &queue, const catalog::Job
                         others_wait);
 }
 
+Condition rate_condition(Finding is_used, Finding has_turn, const core::LimiterName &name,
+                         const core::Rate &rate, core::Weight weight)
+{
+    const pg::Time now = pg::now();
+    const lanes::RateUsage usage = lanes::usage_of_rate(name, rate, weight);
+    return {usage.wait > 0 ? is_used : has_turn,
+            RateFacts{rate, usage.used, weight, now + usage.wait, now}};
+}
+
 }  // namespace
 
 Condition capacity_condition(const catalog::Queue &queue, std::string_view job_type)
@@ -117,6 +128,21 @@ std::vector<Condition> throttle_conditions(const catalog::Queue &queue, const Jo
                                       : catalog::unregistered_job_type(queue.id, job.job_type);
     return {queue_throttle_condition(queue, job), type_throttle_condition(queue, type, job),
             key_throttle_condition(queue, type, job)};
+}
+
+std::vector<Condition> rate_conditions(const catalog::Queue &queue, const JobFacts &job)
+{
+    std::vector<Condition> conditions;
+    if (queue.rate.is_set())
+        conditions.push_back(
+            rate_condition(Finding::queue_rate_is_used, Finding::queue_rate_has_turn,
+                           {MyDatabaseId, queue.id, 0, 0}, queue.rate, job.weight));
+    const catalog::JobType *type = queue.find_job_type(job.job_type);
+    if (type != nullptr && type->rate.is_set())
+        conditions.push_back(rate_condition(
+            Finding::type_rate_is_used, Finding::type_rate_has_turn,
+            {MyDatabaseId, queue.id, core::name_hash(type->name), 0}, type->rate, job.weight));
+    return conditions;
 }
 
 }  // namespace hipq::claim

@@ -3,8 +3,10 @@
 // Nearly all jobs of a queue have the same weight, so the last throttle_factor is cached with its
 // weight.
 #include "claim/weight.hpp"
+
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"
+#include "claim/rates.hpp"
 #include "job/claimed_job.hpp"
 #include "job/job_row.hpp"
 #include "pg/internal_write.hpp"
@@ -67,13 +69,13 @@ core::Load load_of(const job::ClaimedJob &job)
 core::WeightLimits limits_of(const catalog::Queue &queue, const catalog::JobType &type)
 {
     return {queue.throttle_limit, type.throttle_limit, type.throttle_limit_per_key,
-            queue.shares_limits()};
+            queue.shares_limits(), rates_of(queue, type)};
 }
 
 bool is_throttled(const catalog::Queue &queue, std::string_view job_type)
 {
     const catalog::JobType *type = queue.find_job_type(job_type);
-    return type == nullptr ? queue.throttle_limit >= core::weight_unit
+    return type == nullptr ? queue.throttle_limit >= core::weight_unit || queue.rate.is_set()
                            : limits_of(queue, *type).any();
 }
 

@@ -178,9 +178,12 @@ void prepare_durability();
 // Calls the handler of one job, or a batch handler with several, in the open transaction. Returns
 // the result of each job (jsonb, or NULL) in `memory`: a batch handler returns an array of them, or
 // one for all. A procedure or a statement such as VACUUM may commit and continue in a new
-// transaction. Raises what the handler raises, and 22023 for an array of another length.
+// transaction. Raises what the handler raises, and 22023 for an array of another length. With
+// Starts::counted, records under the rates of the jobs that they start.
+enum class Starts : bool { free, counted };
 std::vector<pg::RawValue> run_handler(const catalog::Handler &handler,
-                                      std::span<const job::ClaimedJob> jobs, MemoryContext memory);
+                                      std::span<const job::ClaimedJob> jobs, MemoryContext memory,
+                                      Starts starts = Starts::free);
 
 // Calls a retry handler. Returns the delay in microseconds, or nothing for NULL or no row ("no
 // retry"). Raises what the handler raises, 42804 if it returns another type, and 22008 for a delay

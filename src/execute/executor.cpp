@@ -113,7 +113,8 @@ bool drain(Executor &executor)
 std::int64_t until_next_due(Executor &executor)
 {
     const pg::Time now = pg::now();
-    const pg::Time next = std::min(executor.held.next_try(now), executor.next_due);
+    const pg::Time next =
+        std::min({executor.held.next_try(now), executor.next_due, executor.next_turn});
     return next == pg::infinity ? process::longest_wait
                                 : std::max<std::int64_t>(next.value - now.value, 0);
 }

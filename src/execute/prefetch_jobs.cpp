@@ -24,6 +24,8 @@ using catalog::Queue;
 constexpr std::size_t most_prefetched = 1'000;  // a batch of the largest size fits
 constexpr std::int64_t lock_delay = 500'000;    // us
 constexpr std::int64_t shortly = 1'000'000;     // us
+constexpr std::int64_t turn_delay = 10'000;     // us
+constexpr std::int64_t lease_delay = 2'000;     // us; another executor may write the lease
 
 // What became of a lane: none of its jobs can run now, its jobs are left to another process that is
 // reading the lane, or the prefetched batch is filled from it.
@@ -70,6 +72,7 @@ claim::DueLanes due_lanes(Executor &executor, const catalog::Catalogue &catalogu
         catalogue, executor.ticket.role, [&](const Queue &queue) { return role.may_run(queue); },
         now, &executor.window);
     executor.next_due = due.next;
+    executor.next_turn = pg::infinity;
     std::stable_sort(due.lanes.begin(), due.lanes.end(),
                      [](const claim::Lane &left, const claim::Lane &right) {
                          return claim::runs_before(left.head, right.head);
@@ -143,11 +146,14 @@ void note_next_due(Executor &executor, const claim::Lane &lane, pg::Time now)
         executor.next_due = std::min(executor.next_due, due);
 }
 
-// While this executor is busy, the scheduler has to watch for the jobs that it has put off.
+// While this executor is busy, the scheduler has to watch for the jobs that it has put off, and for
+// their turn under a rate.
 void leave_next_due_to_scheduler(const Executor &executor, pg::Time now)
 {
-    if (executor.next_due != pg::infinity)
-        databases::work_due(MyDatabaseId, std::max(executor.next_due, now + shortly));
+    const pg::Time due = std::min(std::max(executor.next_due, now + shortly),
+                                  std::max(executor.next_turn, now + turn_delay));
+    if (executor.next_due != pg::infinity || executor.next_turn != pg::infinity)
+        databases::work_due(MyDatabaseId, due);
 }
 
 Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
@@ -167,12 +173,19 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
     if (!claim::capacity_condition(*lane.queue, lane.head.job_type).passed())
         return Tried::nothing;  // the process that makes room reports it
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
+    const claim::RateLook rates = claim::look_at_rates(*lane.queue, type, now);
+    if (rates.needs_lease)
+        executor.leases.write(*lane.queue, type);
+    if (rates.needs_lease || rates.turn > now) {
+        executor.next_turn = std::min(executor.next_turn, std::max(rates.turn, now + lease_delay));
+        return Tried::nothing;
+    }
     const auto run_time = lanes::run_time(lane.queue->id, type.name);
     const std::size_t batch_size = batch_size_of(type);
     executor.prefetched = claim::batch_of(*lane.queue, type, batch_size);
     executor.prefetched.run_time = run_time;
     if (claim::take_jobs(executor, lane, now,
-                         core::prefetch_size(run_time, batch_size, most_prefetched)))
+                         rates.most(core::prefetch_size(run_time, batch_size, most_prefetched))))
         return Tried::taken;
     note_next_due(executor, lane, now);  // reading the lane in vain has told when it is due
     return lane.ref.is_known() && lanes::due_of(lane.ref) <= now ? Tried::left : Tried::nothing;
@@ -287,11 +300,14 @@ bool prefetch_from_any(Executor &executor, const catalog::Catalogue &catalogue, 
 bool prefetch_jobs(Executor &executor)
 {
     bool filled = false;
-    pg::with_transaction([&] {
-        const auto catalogue = catalog::working_catalogue();
-        if (claim::enabled_condition().passed() && claim::hold_condition().passed())
-            filled = prefetch_from_any(executor, *catalogue, pg::now());
-    });
+    do {
+        executor.leases.forget();
+        pg::with_transaction([&] {
+            const auto catalogue = catalog::working_catalogue();
+            if (claim::enabled_condition().passed() && claim::hold_condition().passed())
+                filled = prefetch_from_any(executor, *catalogue, pg::now());
+        });
+    } while (executor.leases.publish() && !filled);
     return filled;
 }
 

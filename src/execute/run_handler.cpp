@@ -8,6 +8,7 @@
 #include "pg/clock.hpp"
 #include "pg/compat.hpp"
 #include "settings.hpp"
+#include "shared/lanes/rates.hpp"
 
 extern "C" {
 #include "common/int.h"
@@ -32,6 +33,7 @@ struct Call {
     Oid types[max_arguments];
     Datum values[max_arguments];
     MemoryContext memory;  // outlives the transactions of the call
+    std::span<const job::ClaimedJob> starting{};  // their starts count under a rate
 };
 
 // The outcome of a call: the first column of the first row, if any.
@@ -216,12 +218,15 @@ Outcome run_call(const Call &call)
     FirstValue first = first_value(call.memory);
     Portal portal = ::CreateNewPortal();  // the unnamed portal may be the client's, which is in use
     portal->visible = false;
+    const bool is_first = call.plan->num_custom_plans + call.plan->num_generic_plans == 0;
     CachedPlan *plan = plan_for(call.plan, parameters);
     ::PortalDefineQuery(portal, nullptr, call.plan->query_string, call.plan->commandTag,
                         plan->stmt_list, plan);
     ::PortalStart(portal, parameters, 0, InvalidSnapshot);
     QueryCompletion completion;
     ::InitializeQueryCompletion(&completion);
+    for (const job::ClaimedJob &job : call.starting)
+        lanes::note_start(job.id, is_first);
     pg::run_portal(portal, &first.receiver, &completion);
     ::PortalDrop(portal, false);
     ::MemoryContextSwitchTo(call.memory);
@@ -336,9 +341,12 @@ std::int64_t delay_of(const Interval &interval, pg::Time now)
 }  // namespace
 
 std::vector<pg::RawValue> run_handler(const catalog::Handler &handler,
-                                      std::span<const job::ClaimedJob> jobs, MemoryContext memory)
+                                      std::span<const job::ClaimedJob> jobs, MemoryContext memory,
+                                      Starts starts)
 {
-    const Call call = call_of(handler, jobs, memory);
+    Call call = call_of(handler, jobs, memory);
+    if (starts == Starts::counted)
+        call.starting = jobs;
     std::vector<pg::RawValue> results(jobs.size(), pg::RawValue{JSONBOID, Datum{0}, true});
     pg::call([&] {
         const Outcome outcome = run_call_for(jobs, call);

@@ -19,6 +19,7 @@
 #include "process/process.hpp"
 #include "shared/executors/own_executor.hpp"
 #include "shared/executors/stop_control.hpp"
+#include "shared/lanes/rates.hpp"
 #include "shared/lanes/run_time_table.hpp"
 
 namespace hipq::execute {
@@ -44,7 +45,8 @@ std::vector<pg::RawValue> run_user_code(const Executor &executor, const Task &ta
     session.begin();
     HIPQ_POINT("before-handler");
     const Listening listening;
-    std::vector<pg::RawValue> results = run_handler(*task.handler, jobs, executor.job_memory);
+    std::vector<pg::RawValue> results = run_handler(*task.handler, jobs, executor.job_memory,
+                                                    task.is_rated ? Starts::counted : Starts::free);
     end_user_code();
     HIPQ_POINT("after-handler");
     return results;
@@ -193,13 +195,31 @@ void resolve(Executor &executor, const Task &task, const Failure &failure)
         decide(executor, *task.queue, job.id);
 }
 
-// Returns a task for one job of a batch that failed.
+// A job of a batch that failed has no turn under a rate now: it starts again later, uncharged.
+void wait_for_turn(Executor &executor, const Task &batch, const ClaimedJob &job)
+{
+    if (job.is_locked)
+        return put_off(executor, job.id);
+    const Failure failure{core::Reason::conflict, "",
+                          "its batch failed, and its rate limit has no turn for it now"};
+    const auto trouble =
+        try_to_write([&] { (void)retry::resolve_conflict(*batch.queue, job, failure, pg::now()); });
+    if (trouble.has_value())
+        (void)set_aside(*batch.queue, job, failure, *trouble);
+}
+
+// Returns a task for one job of a batch that failed; nothing if it does not start now.
 std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJob &job)
 {
+    if (batch.is_rated && !lanes::admit_again(job.id)) {
+        wait_for_turn(executor, batch, job);
+        return std::nullopt;
+    }
     if (job.is_locked)
         return claim_again(executor, batch, job.id);
     Task task{batch.catalogue, batch.queue, batch.handler,
-              batch.mode,      {job},       lanes::run_time(batch.queue->id, job.type)};
+              batch.mode,      {job},       lanes::run_time(batch.queue->id, job.type),
+              batch.is_rated};
     announce(task);  // if it takes the server down, the other jobs of the batch are no suspects
     return task;
 }

@@ -35,6 +35,7 @@ struct Task {
     core::ClaimMode mode;
     std::vector<job::ClaimedJob> jobs;       // one, or a batch
     std::optional<std::int64_t> run_time{};  // us; of jobs of this type, if known
+    bool is_rated = false;                   // the starts count under a rate
 };
 
 // Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into

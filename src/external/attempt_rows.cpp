@@ -88,7 +88,7 @@ struct Accepting {
 
     bool may_start(const job::ClaimedJob &job, const workers::TakenOffer &offer) const
     {
-        return claim::may_still_start(queue, job, offer.load, now);
+        return claim::may_still_start(queue, job, offer.load, offer.admission, now);
     }
 
     // ---- without SQL ----

@@ -42,6 +42,7 @@ using lanes::WaitingJob;
 using workers::NewOffer;
 
 constexpr std::size_t most_jobs_to_offer = 500;
+constexpr std::int64_t lease_delay = 2'000;  // us; an executor may write the lease of a rate
 
 using Workers = std::span<const workers::WorkerRef>;
 
@@ -187,9 +188,16 @@ void choose_offers(Dispatcher &dispatcher, const ServedLane &served, std::size_t
     catalog::lock_or_raise(queue);
     claimer.prefetched = claim::batch_of(queue, type, 1);
     const pg::Time now = pg::now();
+    const claim::RateLook rates = claim::look_at_rates(queue, type, now);
+    if (rates.needs_lease)
+        claimer.leases.write(queue, type);
+    if (rates.needs_lease || rates.turn > now) {
+        claimer.next_turn = std::min(claimer.next_turn, std::max(rates.turn, now + lease_delay));
+        return;
+    }
     const bool any = served.aimed.empty()
-                         ? claim::take_jobs(claimer, lane, now, most)
-                         : claim::take_these(claimer, lane, served.aimed, now, most);
+                         ? claim::take_jobs(claimer, lane, now, rates.most(most))
+                         : claim::take_these(claimer, lane, served.aimed, now, rates.most(most));
     if (!any)
         return;
     HIPQ_POINT("before-dispatch");
@@ -207,6 +215,7 @@ void choose_offers(Dispatcher &dispatcher, const ServedLane &served, std::size_t
 struct Given {
     std::size_t jobs = 0;
     bool lanes_are_outdated = false;
+    bool has_lease = false;  // under a rate: jobs may start now
     std::optional<pg::Error> trouble{};
     std::int64_t first = 0;  // if there is an error: the first of the jobs that were tried
 };
@@ -218,7 +227,7 @@ Given trouble_of(const Dispatcher &dispatcher, const pg::Error &error)
     lanes::release_prefetched();
     if (!pg::is_fault_of_job(error) || tried.empty())
         throw error;  // NOLINT(cert-err60-cpp): as it came
-    return {0, false, error, tried.front().id};
+    return {0, false, false, error, tried.front().id};
 }
 
 Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &served,
@@ -226,6 +235,7 @@ Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedL
 {
     std::vector<NewOffer> offers;
     bool lanes_are_outdated = false;
+    dispatcher.claimer.leases.forget();
     try {
         pg::with_transaction([&] {
             lanes_are_outdated = lanes.are_outdated();
@@ -236,13 +246,14 @@ Given try_to_give_away(Dispatcher &dispatcher, const Lanes &lanes, const ServedL
         workers::cancel_offers(offers);
         return trouble_of(dispatcher, error);
     }
+    const bool has_lease = dispatcher.claimer.leases.publish();
     workers::offer_jobs(offers);
     lanes::release_prefetched();
     if (!offers.empty()) {
         HIPQ_POINT("after-offer");
         notify_workers(offers);
     }
-    return {offers.size(), lanes_are_outdated};
+    return {offers.size(), lanes_are_outdated, has_lease};
 }
 
 // The first job of a lane fails by itself.
@@ -279,7 +290,8 @@ Came try_lane(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &serv
         return Came::outdated;
     if (given.trouble.has_value())
         set_aside(dispatcher, *served.lane.queue, given);
-    return given.jobs > 0 || given.trouble.has_value() ? Came::something : Came::nothing;
+    return given.jobs > 0 || given.has_lease || given.trouble.has_value() ? Came::something
+                                                                          : Came::nothing;
 }
 
 Came dispatch_lane(Dispatcher &dispatcher, const Lanes &lanes, const ServedLane &served)
@@ -311,6 +323,7 @@ Lanes find_lanes(Dispatcher &dispatcher, pg::Time &next)
 // Goes once through all lanes. Returns whether it is worth going through them again.
 bool go_through(Dispatcher &dispatcher, pg::Time &next)
 {
+    dispatcher.claimer.next_turn = pg::infinity;
     const Lanes lanes = find_lanes(dispatcher, next);
     if (!lanes.due.empty())
         dispatcher.shares = workers::JobShares();
@@ -340,7 +353,8 @@ pg::Time dispatch(Dispatcher &dispatcher)
         start = pg::now();
         next = pg::infinity;
     } while (go_through(dispatcher, next));
-    return std::min({next, dispatcher.claimer.next_due, dispatcher.claimer.held.next_try(start)});
+    return std::min({next, dispatcher.claimer.next_due, dispatcher.claimer.next_turn,
+                     dispatcher.claimer.held.next_try(start)});
 }
 
 }  // namespace hipq::external

@@ -103,6 +103,10 @@ constexpr AlertText alert_texts[] = {
      "So many jobs ran when the server crashed that not all of them are remembered as "
      "suspects.",
      "Use smaller batches."},
+    {Alert::rates_full, "rate limits",
+     "More rate limits of queues and job types are in use than shared memory has room for, or than "
+     "one owner may have; jobs of the others wait.",
+     "Raise hipq.max_rates or hipq.max_owner_share."},
 };
 
 constexpr bool has_text(Alert alert)

@@ -263,9 +263,12 @@ std::vector<claim::Condition> conditions_of(const job::FoundJob &job)
     if (const claim::Condition condition = claim::crash_condition(waiting);
         !condition.passed())  // too rare to be shown always
         conditions.push_back(condition);
-    if (core::is_waiting(job.state))  // a running job has taken its capacity
+    if (core::is_waiting(job.state)) {  // a running job has taken its capacity
         for (claim::Condition &condition : claim::throttle_conditions(*job.queue, waiting))
             conditions.push_back(std::move(condition));
+        for (claim::Condition &condition : claim::rate_conditions(*job.queue, waiting))
+            conditions.push_back(std::move(condition));
+    }
     conditions.push_back(is_outside ? condition_of_workers(job, now)
                                     : claim::executor_condition(*job.queue));
     return conditions;
@@ -304,11 +307,12 @@ const char *first_unmet_condition(const catalog::Queue &queue, const claim::JobF
     if (!claim::handler_condition(queue, kind.job_type).passed() ||
         (is_outside && claim::service_of(queue.id, kind.job_type).present == 0))
         return "handler";
-    const std::vector<claim::Condition> throttles = claim::throttle_conditions(queue, kind);
-    const bool has_capacity =
-        std::all_of(throttles.begin(), throttles.end(),
-                    [](const claim::Condition &condition) { return condition.passed(); });
-    return has_capacity ? "none" : "throttle";
+    const auto all_pass = [](const std::vector<claim::Condition> &limits) {
+        return std::ranges::all_of(limits, &claim::Condition::passed);
+    };
+    if (!all_pass(claim::throttle_conditions(queue, kind)))
+        return "throttle";
+    return all_pass(claim::rate_conditions(queue, kind)) ? "none" : "rate";
 }
 
 }  // namespace hipq::monitor

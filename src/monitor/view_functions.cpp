@@ -18,6 +18,7 @@
 #include "shared/executors/running_jobs.hpp"
 #include "shared/lanes/capacity.hpp"
 #include "shared/lanes/lane_table.hpp"
+#include "shared/lanes/rates.hpp"
 #include "shared/workers/jobs.hpp"
 
 #include <cmath>
@@ -203,23 +204,45 @@ void list_lanes(FunctionCallInfo fcinfo)
 
 // ---- limiters ----
 
-// Lists queues (no type) and job types that the catalogue knows and the caller may see. Keys are
-// left out, because their texts are not stored.
+// What a limiter or a rate is of: a queue (no type) or a job type.
+struct LimitedObject {
+    std::int32_t queue_id;
+    std::optional<std::string> type;
+};
+
+// Nothing: the catalogue does not know it, the caller may not see it, or it is a key, whose text is
+// not stored.
+std::optional<LimitedObject> object_of(catalog::VisibleQueues &visible_queues,
+                                       const core::LimiterName &name)
+{
+    const catalog::Queue *queue = visible_queues.visible(name.queue_id);
+    if (queue == nullptr || name.key != 0)
+        return std::nullopt;
+    if (name.type == 0)
+        return LimitedObject{queue->id, std::nullopt};
+    for (const auto &entry : queue->job_types())
+        if (core::name_hash(entry.first) == name.type)
+            return LimitedObject{queue->id, entry.first};
+    return std::nullopt;
+}
+
 void list_limiters(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
     catalog::VisibleQueues visible_queues;
-    for (const core::Limiter &limiter : lanes::list_limiters()) {
-        const catalog::Queue *queue = visible_queues.visible(limiter.name.queue_id);
-        if (queue == nullptr || limiter.name.key != 0)
-            continue;
-        std::optional<std::string> type;
-        for (const auto &entry : queue->job_types())
-            if (core::name_hash(entry.first) == limiter.name.type)
-                type = entry.first;
-        if (limiter.name.type == 0 || type.has_value())
-            result.add(std::int32_t{queue->id}, type, limiter.used, std::int32_t{limiter.jobs});
-    }
+    for (const core::Limiter &limiter : lanes::list_limiters())
+        if (const auto found = object_of(visible_queues, limiter.name))
+            result.add(found->queue_id, found->type, limiter.used, std::int32_t{limiter.jobs});
+}
+
+void list_rates(FunctionCallInfo fcinfo)
+{
+    pg::ResultSet result(fcinfo);
+    catalog::VisibleQueues visible_queues;
+    const pg::Time now = pg::now();
+    for (const lanes::NamedUsage &each : lanes::list_rates())
+        if (const auto found = object_of(visible_queues, each.name))
+            result.add(found->queue_id, found->type, each.usage.used, now + each.usage.wait);
 }
 
 }  // namespace
@@ -255,6 +278,12 @@ HIPQ_FUNCTION(hipq__lanes)
 HIPQ_FUNCTION(hipq__limiters)
 {
     hipq::monitor::list_limiters(fcinfo);
+    return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__rates)
+{
+    hipq::monitor::list_rates(fcinfo);
     return hipq::pg::return_void();
 }
 

@@ -3,11 +3,22 @@
 
 #include "settings.hpp"
 
+#include <ctime>
+
 namespace hipq::pg {
 
 Time now()
 {
     return Time{::GetCurrentTimestamp() + settings::clock_offset.microseconds()};
+}
+
+std::int64_t steady_now() noexcept
+{
+    timespec time{};
+    (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+    constexpr std::int64_t nanoseconds = 1'000;  // in a microsecond
+    return time.tv_sec * USECS_PER_SEC + time.tv_nsec / nanoseconds +
+           settings::clock_offset.microseconds();
 }
 
 std::string clock_text(Time time)

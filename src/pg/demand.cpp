@@ -2,7 +2,9 @@
 #include "pg/demand.hpp"
 
 #include "core/job/bounds.hpp"
+#include "core/limits/rate_text.hpp"
 #include "core/limits/time_windows.hpp"
+#include "core/text/characters.hpp"
 #include "pg/json_shape.hpp"
 #include "settings.hpp"
 
@@ -71,6 +73,19 @@ void check_description(const char *name, Datum json)
     const std::size_t size = size_of(json);
     demand(core::check_size_of(name, size, core::most_description));
     demand_shape(name, json, size, core::most_description);
+}
+
+std::string canonical_rate(const std::string &text)
+{
+    if (core::equals_ignoring_case(text, core::none_text))
+        return std::string(core::none_text);
+    const auto parsed = core::parse_rate(text);
+    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("invalid rate: \"%s\"", text.c_str()),
+                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
+                   errhint("Write for example '100/min', '5/s' or '1000/day', or 'NONE'."));
+    return core::canonical(std::get<core::Rate>(parsed));
 }
 
 std::string canonical_time_windows(const std::string &text)

@@ -33,6 +33,9 @@ using catalog::Queue;
 using core::Duty;
 
 constexpr int expire_at_once = 1'000;
+// Executors look by themselves at the turn of a job under a rate; the scheduler sees to it that
+// there is one.
+constexpr std::int64_t turn_delay = 10'000;  // us
 
 void report_parked(QueueLooks &looks, const Queue &queue, const std::string &job_type,
                    const claim::Condition &condition)
@@ -95,19 +98,24 @@ void look_at_due(QueueLooks &looks, QueueFindings &look, const Queue &queue,
 {
     if (queue.find_pause(job_type) != nullptr)
         return;  // hipq.resume() requests a look
-    if (const catalog::JobType *type = queue.find_job_type(job_type);
-        type != nullptr && claim::runs_outside(queue, *type)) {
+    const catalog::JobType *type = queue.find_job_type(job_type);
+    if (type != nullptr && claim::runs_outside(queue, *type)) {
         look_at_unserved(looks, look, queue, job_type);
         return;
     }
     const claim::Condition condition = claim::handler_condition(queue, job_type);
     if (!condition.passed())
         report_parked(looks, queue, job_type, condition);
-    if (!condition.passed() || !owner_can_run ||
-        !claim::capacity_condition(queue, job_type).passed())
+    if (!condition.passed() || type == nullptr || !owner_can_run ||
+        !claim::capacity_condition(queue, job_type).passed()) {
         look.again_at(look.now + process::longest_wait);
+        return;
+    }
+    const claim::RateLook rates = claim::look_at_rates(queue, *type, look.now);
+    if (rates.turn > look.now)
+        look.again_at(std::max(rates.turn, look.now + turn_delay));
     else
-        look.executors += count;
+        look.executors += static_cast<int>(rates.most(static_cast<std::size_t>(count)));
 }
 
 // No process takes its jobs, so no process reads its lane.

@@ -43,16 +43,19 @@ CREATE FUNCTION hipq.create_queue(
     if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
     shard_key text DEFAULT NULL, throttle_mode text DEFAULT 'shared', move_order text DEFAULT 'key',
     unique_scope text DEFAULT 'global', worker_wait_ttl hipq.duration DEFAULT NULL,
-    max_retries integer DEFAULT NULL
+    max_retries integer DEFAULT NULL, rate_limit text DEFAULT 'NONE',
+    rate_mode text DEFAULT 'exact'
 ) RETURNS integer LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_create_or_replace_queue';
 COMMENT ON FUNCTION hipq.create_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, boolean,
-    boolean, text, text, text, text, hipq.duration, integer
+    boolean, text, text, text, text, hipq.duration, integer, text, text
 ) IS 'makes a queue and its table, and returns its number. queue: instance.queue; owner: the role '
     'that handlers run as, NULL = the caller; weight: its share of the executors, 1 to 1000; '
     'queue_ttl, worker_wait_ttl, max_timeout: a number is seconds; worker_wait_ttl 0 = for ever; '
-    'max_timeout, highest_priority, allow_free_jobs: caps on what enqueuers ask for; what is NULL '
+    'max_timeout, highest_priority, allow_free_jobs: caps on what enqueuers ask for; rate_limit: '
+    'how much may start in a time, such as 100/min; rate_mode: exact = never more in any such '
+    'time, smooth = at even distances; what is NULL '
     'is as the setting of that name says; shard_key: what a sharded instance divides its jobs by, '
     'a column or a path within job_data, NULL = as the instance says; throttle_mode: how its nodes '
     'keep throttle limits, home = all jobs of a queue with limits are on one, shared = each node '
@@ -72,12 +75,13 @@ CREATE FUNCTION hipq.alter_queue(
     highest_priority integer DEFAULT NULL, allow_free_jobs boolean DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, reset text[] DEFAULT '{}', shard_key text DEFAULT NULL,
     throttle_mode text DEFAULT NULL, move_order text DEFAULT NULL, unique_scope text DEFAULT NULL,
-    worker_wait_ttl hipq.duration DEFAULT NULL, max_retries integer DEFAULT NULL
+    worker_wait_ttl hipq.duration DEFAULT NULL, max_retries integer DEFAULT NULL,
+    rate_limit text DEFAULT NULL, rate_mode text DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_queue';
 COMMENT ON FUNCTION hipq.alter_queue(
     text, regrole, double precision, hipq.duration, text, boolean, hipq.duration, boolean,
     hipq.duration, text, integer, integer, text, hipq.duration, integer, boolean, boolean, text[],
-    text, text, text, text, hipq.duration, integer
+    text, text, text, text, hipq.duration, integer, text, text
 ) IS 'changes a queue. queue: the queue; reset: names of arguments that go back to the setting; '
     'the other arguments are those of create_queue(), NULL = as it is';
 
@@ -114,19 +118,22 @@ CREATE FUNCTION hipq.register_job_type(
     requires jsonb DEFAULT '{}', worker_wait_ttl hipq.duration DEFAULT NULL,
     retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}',
     validate text DEFAULT 'enqueue', attempt_log boolean DEFAULT NULL,
-    if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false
+    if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
+    rate_limit text DEFAULT 'NONE', rate_mode text DEFAULT 'exact'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_or_replace_job_type';
 COMMENT ON FUNCTION hipq.register_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
     hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
-    jsonb, text, boolean, boolean, boolean
+    jsonb, text, boolean, boolean, boolean, text, text
 ) IS 'registers a job type of a queue: what runs, and what its jobs start with. queue: the queue; '
     'job_type: the type; handler: a function, a procedure or an SQL statement; retry_handler: what '
     'decides about retries; default_timeout, queue_ttl, worker_wait_ttl: a number is seconds; '
-    'worker_wait_ttl 0 = for ever; what is NULL is as the queue, or the setting of that name, '
-    'says; if_not_exists: a type that is registered stays as it is; or_replace: it becomes what '
-    'the arguments say, and a time zone that is not given stays';
+    'worker_wait_ttl 0 = for ever; rate_limit: how much may start in a time, such as 100/min; '
+    'rate_mode: exact = never more in any such time, smooth = at even distances; what is NULL is '
+    'as the queue, or the setting of that name, says; if_not_exists: a type that is registered '
+    'stays as it is; or_replace: it becomes what the arguments say, and a time zone that is not '
+    'given stays';
 
 CREATE FUNCTION hipq.alter_job_type(
     queue text, job_type text, handler text DEFAULT NULL, handler_kind text DEFAULT 'auto',
@@ -142,13 +149,13 @@ CREATE FUNCTION hipq.alter_job_type(
     throttle_limit_per_key double precision DEFAULT NULL, requires jsonb DEFAULT NULL,
     worker_wait_ttl hipq.duration DEFAULT NULL, retry_enabled boolean DEFAULT NULL,
     parameters jsonb DEFAULT NULL, validate text DEFAULT NULL, attempt_log boolean DEFAULT NULL,
-    reset text[] DEFAULT '{}'
+    reset text[] DEFAULT '{}', rate_limit text DEFAULT NULL, rate_mode text DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_whole_job_type';
 COMMENT ON FUNCTION hipq.alter_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
     hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
-    jsonb, text, boolean, text[]
+    jsonb, text, boolean, text[], text, text
 ) IS 'changes a job type. queue: the queue; job_type: the type; reset: names of arguments that go '
     'back to the queue or setting; the other arguments are those of register_job_type(), NULL = '
     'as it is';

@@ -35,13 +35,14 @@ constinit pg::Statement
 
 // In an instance with shards throttle_mode is always described, even if it is the default: releases
 // before 0.3.0 had another default.
-constinit pg::Statement
-    select_queues(HIPQ_OBJECTS(R"(
+constinit pg::Statement select_queues(HIPQ_OBJECTS(
+    R"(
         SELECT instance.name || '.' || queue.name, NULL, NULL, NULL,
                jsonb_build_object(
                    'queue', instance.name || '.' || queue.name, 'owner', pg_get_userbyid(queue.owner), 'throttle_limit', queue.throttle_limit::double precision,
                    'retention', queue.retention::text, 'history', queue.history, 'strict', queue.is_strict, 'queue_ttl', queue.queue_ttl,
                    'worker_wait_ttl', to_jsonb(queue) -> 'worker_wait_ttl', 'max_retries', to_jsonb(queue) -> 'max_retries',
+                   'rate_limit', to_jsonb(queue) -> 'rate_limit', 'rate_mode', to_jsonb(queue) -> 'rate_mode',
                    'dead_letter_enabled', queue.dead_letter_enabled, 'dead_letter_retention', queue.dead_letter_retention::text,
                    'durability', queue.durability, 'weight', queue.weight, 'dead_letter_max', queue.dead_letter_max,
                    'dead_letter_handler', queue.dead_letter_handler, 'max_timeout', queue.max_timeout, 'highest_priority', queue.highest_priority,
@@ -54,7 +55,7 @@ constinit pg::Statement
         FROM hipq.queue
         JOIN hipq.instance USING (instance_id)
         WHERE queue.queue_id = ANY ($1) AND NOT queue.is_dropped)",
-                               R"({"throttle_limit": 0, "history": "failed", "durability": "strict",
+    R"({"throttle_limit": 0, "rate_limit": "NONE", "rate_mode": "exact", "history": "failed", "durability": "strict",
             "weight": 100, "dead_letter_handler": "NONE", "allow_free_jobs": true,
             "move_order": "key", "unique_scope": "global"})"));
 
@@ -74,7 +75,8 @@ constinit pg::Statement select_job_types(
                    'batch_size', job_type.batch_size, 'throttle_limit', job_type.throttle_limit::double precision,
                    'throttle_limit_per_key', job_type.throttle_limit_per_key::double precision, 'requires', job_type.requires,
                    'worker_wait_ttl', job_type.worker_wait_ttl, 'retry_enabled', job_type.retry_enabled, 'parameters', job_type.parameters,
-                   'validate', job_type.validate, 'attempt_log', job_type.attempt_log)
+                   'validate', job_type.validate, 'attempt_log', job_type.attempt_log,
+                   'rate_limit', to_jsonb(job_type) -> 'rate_limit', 'rate_mode', to_jsonb(job_type) -> 'rate_mode')
         FROM hipq.job_type
         JOIN hipq.queue USING (queue_id)
         JOIN hipq.instance USING (instance_id)
@@ -82,7 +84,7 @@ constinit pg::Statement select_job_types(
                  R"({"handler": "NONE", "handler_kind": "auto", "retry_handler": "NONE",
             "default_priority": 0, "default_throttle_factor": 1, "default_time_windows": "NONE", "retry_on": [], "do_not_retry_on": [],
             "on_missing_handler": "wait", "claim": "auto", "batch_size": 1, "throttle_limit": 0, "throttle_limit_per_key": 0,
-            "requires": {}, "parameters": {}, "validate": "enqueue"})"));
+            "requires": {}, "parameters": {}, "validate": "enqueue", "rate_limit": "NONE", "rate_mode": "exact"})"));
 
 // Recognizes each privilege by the first right that grant_queue() grants for it.
 constinit pg::Statement select_grants(HIPQ_OBJECTS(R"(

@@ -4,6 +4,7 @@
 #include "admin/queues/job_type_arguments.hpp"
 #include "admin/queues/job_type_quota.hpp"
 #include "admin/queues/options.hpp"
+#include "admin/queues/rates.hpp"
 #include "admin/queues/sections.hpp"
 #include "admin/queues/sharding.hpp"
 #include "catalog/cache.hpp"
@@ -24,7 +25,7 @@ using catalog::HandlerText;
 using catalog::JobType;
 using catalog::Queue;
 
-constexpr std::array<Option, 27> options_of_type{
+constexpr std::array<Option, 29> options_of_type{
     {{"handler", Option::Kind::computed},
      {"handler_kind", Option::Kind::computed},
      {"retry_handler", Option::Kind::computed},
@@ -51,7 +52,9 @@ constexpr std::array<Option, 27> options_of_type{
      {"retry_enabled", Option::Kind::boolean},
      {"parameters", Option::Kind::json, "'{}'"},
      {"validate", Option::Kind::text, "'enqueue'"},
-     {"attempt_log", Option::Kind::boolean}}};
+     {"attempt_log", Option::Kind::boolean},
+     {"rate_limit", Option::Kind::computed, "'NONE'"},
+     {"rate_mode", Option::Kind::text, "'exact'"}}};
 
 // Replaces a type without a handler, which hipq creates for a job of an unregistered type. The
 // options are $3 and on.
@@ -81,7 +84,10 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
     const auto zone = zone_to_store(arguments.maybe_text("time_zone"), to_reset == nullptr);
     if (zone.has_value())
         wakeup::note_change_of_zone();
+    const auto rate = read_rate(arguments);
+    demand_one_server(rate, queue.id);
     OptionValues values(arguments, options_of_type);
+    values.set("rate_limit", rate);
     const auto kind =
         what.has_value() ? std::optional<std::string>(catalog::name(what->kind)) : std::nullopt;
     if (what.has_value()) {

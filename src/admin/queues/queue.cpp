@@ -8,6 +8,7 @@
 #include "admin/queues/if_exists.hpp"
 #include "admin/queues/many_locks.hpp"
 #include "admin/queues/options.hpp"
+#include "admin/queues/rates.hpp"
 #include "admin/queues/sections.hpp"
 #include "admin/queues/sharding.hpp"
 #include "admin/queues/table_name.hpp"
@@ -37,7 +38,7 @@ namespace {
 
 using catalog::Queue;
 
-constexpr std::array<Option, 17> options_of_queue{
+constexpr std::array<Option, 19> options_of_queue{
     {{"throttle_limit", Option::Kind::number, "0"},
      {"retention", Option::Kind::interval},
      {"history", Option::Kind::text, "'failed'"},
@@ -54,7 +55,9 @@ constexpr std::array<Option, 17> options_of_queue{
      {"allow_free_jobs", Option::Kind::boolean, "true"},
      {"retry_enabled", Option::Kind::boolean},
      {"worker_wait_ttl", Option::Kind::seconds_or_zero},
-     {"max_retries", Option::Kind::integer}}};
+     {"max_retries", Option::Kind::integer},
+     {"rate_limit", Option::Kind::computed, "'NONE'"},
+     {"rate_mode", Option::Kind::text, "'exact'"}}};
 
 constinit pg::Statement
     insert_plain_instance("INSERT INTO hipq.instance (name) VALUES ($1) ON CONFLICT DO NOTHING");
@@ -210,6 +213,8 @@ std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::strin
     const auto handler = read_dead_letter_handler(name, role, arguments);
     OptionValues values(arguments, options_of_queue);
     values.set("dead_letter_handler", handler);
+    const auto rate = read_rate(arguments);
+    values.set("rate_limit", rate);
     catalog::claim_identity_if_new();
     std::int32_t id = 0;
     bool makes_instance = false;
@@ -222,6 +227,7 @@ std::int32_t insert_rows(const core::QueueName &name, Oid role, const std::strin
                 values.of_new(6) + " FROM hipq.instance WHERE name = $1 FOR KEY SHARE",
             values.after({name.instance, name.queue, role, table, id}));
     });
+    demand_one_server(rate, id);
     if (makes_instance && name.instance != built_in_instance)
         tell_of_new_instance(name.instance);
     return id;
@@ -274,6 +280,9 @@ std::optional<std::string> change_queue(const Queue &queue, const pg::Arguments 
                                             new_owner.value_or(queue.owner), arguments);
     OptionValues values(arguments, options_of_queue);
     values.set("dead_letter_handler", handler);
+    const auto rate = read_rate(arguments);
+    values.set("rate_limit", rate);
+    demand_one_server(rate, queue.id);
     pg::as_hipq([&] {
         pg::execute_once("UPDATE hipq.queue SET owner = coalesce($3::regrole, owner), " +
                              values.changes(4, 2) + " WHERE queue_id = $1",

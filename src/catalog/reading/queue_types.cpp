@@ -61,6 +61,16 @@ void fill_claim(JobTypeRow &row, const Value &value)
     row.type.claim = core::parse_claim_rule(value.text()).value_or(core::ClaimRule::automatic);
 }
 
+void fill_type_rate(JobTypeRow &row, const Value &value)
+{
+    fill_rate(row.type.rate, value.text());
+}
+
+void fill_type_rate_mode(JobTypeRow &row, const Value &value)
+{
+    fill_rate_mode(row.type.rate, value.text());
+}
+
 using TypeField = pg::Field<JobTypeRow>;
 
 constexpr std::array job_type_fields{
@@ -86,6 +96,9 @@ constexpr std::array job_type_fields{
     type_field<&JobType::batch_size>("batch_size"),
     type_field<&JobType::throttle_limit>("(throttle_limit * 1000)::bigint"),
     type_field<&JobType::throttle_limit_per_key>("(throttle_limit_per_key * 1000)::bigint"),
+    // Tables of 0.2.0 lack these columns; the names then refer to the columns of `absent`.
+    TypeField{"(SELECT rate_limit FROM (SELECT job_type.*) AS present)", fill_type_rate},
+    TypeField{"(SELECT rate_mode FROM (SELECT job_type.*) AS present)", fill_type_rate_mode},
     type_field<&JobType::time_zone>("time_zone"),
     type_field<&JobType::worker_wait_ttl>("worker_wait_ttl"),
     type_field<&JobType::is_registered>("is_registered"),
@@ -95,10 +108,13 @@ constexpr std::array job_type_fields{
     field<&JobTypeRow::checks_at_start>("validate = 'run'"),
 };
 
-constinit pg::Selection<JobTypeRow>
-    select_job_type(job_type_fields, "FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
-constinit pg::Selection<JobTypeRow> select_job_types(job_type_fields,
-                                                     "FROM hipq.job_type WHERE queue_id = $1");
+#define HIPQ_FROM_JOB_TYPES                                                                        \
+    "FROM hipq.job_type CROSS JOIN (SELECT NULL AS rate_limit, NULL AS rate_mode) AS absent "      \
+    "WHERE queue_id = $1"
+
+constinit pg::Selection<JobTypeRow> select_job_type(job_type_fields,
+                                                    HIPQ_FROM_JOB_TYPES " AND name = $2");
+constinit pg::Selection<JobTypeRow> select_job_types(job_type_fields, HIPQ_FROM_JOB_TYPES);
 
 JobType type_by_settings()
 {

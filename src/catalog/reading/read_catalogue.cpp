@@ -5,6 +5,7 @@
 #include "catalog/reading/read_catalogue.hpp"
 
 #include "catalog/timeline.hpp"
+#include "core/limits/rate_text.hpp"
 #include "pg/fields.hpp"
 #include "pg/transaction.hpp"
 #include "settings.hpp"
@@ -44,6 +45,16 @@ void fill_throttle_mode(Queue &queue, const Value &value)
     queue.has_shared_mode = value.text() == "shared";
 }
 
+void fill_queue_rate(Queue &queue, const Value &value)
+{
+    fill_rate(queue.rate, value.text());
+}
+
+void fill_queue_rate_mode(Queue &queue, const Value &value)
+{
+    fill_rate_mode(queue.rate, value.text());
+}
+
 constexpr std::array queue_fields{
     field<&Queue::id>("queue.queue_id"),
     field<&Queue::instance_id>("queue.instance_id"),
@@ -66,6 +77,8 @@ constexpr std::array queue_fields{
                                "(SELECT max_retries FROM (SELECT instance.*) AS present))"),
     field<&Queue::commits_in_groups>("queue.durability = 'group'"),
     field<&Queue::throttle_limit>("(queue.throttle_limit * 1000)::bigint"),
+    pg::Field<Queue>{"(SELECT rate_limit FROM (SELECT queue.*) AS present)", fill_queue_rate},
+    pg::Field<Queue>{"(SELECT rate_mode FROM (SELECT queue.*) AS present)", fill_queue_rate_mode},
     field<&Queue::weight>("queue.weight"),
     field<&Queue::dead_letter_max>("queue.dead_letter_max"),
     field<&Queue::dead_letter_handler>("queue.dead_letter_handler"),
@@ -81,7 +94,8 @@ constexpr std::array queue_fields{
 
 #define HIPQ_FROM_QUEUES                                                                           \
     "FROM hipq.queue AS queue JOIN hipq.instance AS instance USING (instance_id) "                 \
-    "CROSS JOIN (SELECT NULL::integer AS worker_wait_ttl, NULL::integer AS max_retries) AS absent"
+    "CROSS JOIN (SELECT NULL::integer AS worker_wait_ttl, NULL::integer AS max_retries, "          \
+    "NULL AS rate_limit, NULL AS rate_mode) AS absent"
 
 constinit pg::Selection<Queue> select_queues(queue_fields, HIPQ_FROM_QUEUES);
 constinit pg::Selection<Queue> select_some_queues(queue_fields, HIPQ_FROM_QUEUES
@@ -262,6 +276,20 @@ void read_maps(const QueuesByNumber &queues)
 }
 
 }  // namespace
+
+void fill_rate(core::Rate &rate, std::string_view text)
+{
+    const auto parsed = core::parse_rate(text);  // 'NONE' is none
+    if (const auto *present = std::get_if<core::Rate>(&parsed)) {
+        rate.weight = present->weight;
+        rate.period = present->period;
+    }
+}
+
+void fill_rate_mode(core::Rate &rate, std::string_view text)
+{
+    rate.mode = core::parse_rate_mode(text).value_or(core::RateMode::exact);
+}
 
 QueuesByNumber read_all_queues()
 {

@@ -21,6 +21,10 @@ std::optional<int> read_number(std::string_view full_name);
 // Whether no queue stands still and no instance has shards.
 bool all_queues_are_simple();
 
+// Fill a rate from the texts of its columns.
+void fill_rate(core::Rate &rate, std::string_view text);
+void fill_rate_mode(core::Rate &rate, std::string_view text);
+
 // An interval in microseconds, capped at 100 years so that none overflows. (least() alone would
 // turn NULL into 100 years.)
 #define HIPQ_MICROSECONDS(interval)                                                                \

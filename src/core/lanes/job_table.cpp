@@ -33,9 +33,10 @@ std::int32_t &JobTable::bucket_of(std::uint32_t database, std::int64_t job_id) c
     return buckets_[hash % buckets_.size()];
 }
 
-void JobTable::clear()
+void JobTable::clear(std::int64_t now)
 {
     limiters_.clear();
+    rates_.clear(now);
     head_->used = 0;
     head_->freed = FreedCapacity{};
     head_->free = entries_.empty() ? no_entry : 0;
@@ -140,17 +141,92 @@ void JobTable::erase(std::int32_t entry)
     *link = gone.next;
     unlink_from_holder(gone);
     lift(gone);
+    give_back_rates(gone);
     gone = JobEntry{};
     gone.next = head_->free;
     head_->free = entry;
     --head_->used;
 }
 
-Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits)
+// Returns false if one of the rates does not admit the job now.
+bool JobTable::find_rates(const JobEntry &job, const Load &load, const StartRates &rates,
+                          std::int64_t now, RateNumbers &found)
+{
+    const std::array<std::pair<LimiterName, const Rate *>, rates_per_job> wanted{
+        {{{job.database, job.queue_id, 0, 0}, &rates.queue},
+         {{job.database, job.queue_id, load.type, 0}, &rates.type}}};
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const auto &[name, rate] = wanted[i];
+        found[i] = no_rate;
+        if (!rate->is_set() || load.weight == 0)
+            continue;
+        found[i] = rates_.find_or_make({name, rates.owner, *rate}, rates.owner_share, now);
+        if (found[i] == no_rate)
+            return false;
+        const RateTable::Answer answer = rates_.ask(found[i], *rate, load.weight, now);
+        if (answer.turn > now || answer.needs_lease) {
+            rates_.note_refused(found[i], load.weight);
+            return false;
+        }
+    }
+    return true;
+}
+
+void JobTable::give_back_rates(JobEntry &job)
+{
+    if (!job.is_rated || job.is_started)
+        return;
+    for (const std::int32_t rate : job.rates)
+        if (rate != no_rate && rates_.give_back(rate, job.rated_weight))
+            head_->freed.any = true;
+}
+
+void JobTable::start(std::int32_t entry, std::int64_t now, bool is_first_call)
+{
+    JobEntry &job = (*this)[entry];
+    if (!job.is_rated || std::exchange(job.is_started, true))
+        return;
+    for (const std::int32_t rate : job.rates)
+        if (rate != no_rate)
+            rates_.start(rate, job.rated_weight, now, is_first_call);
+}
+
+bool JobTable::admit_again(std::int32_t entry, std::int64_t now)
+{
+    JobEntry &job = (*this)[entry];
+    if (!job.is_rated || !job.is_started)
+        return true;
+    for (const std::int32_t rate : job.rates)
+        if (rate != no_rate) {
+            const RateTable::Answer answer =
+                rates_.ask(rate, rates_[rate].rate, job.rated_weight, now);
+            if (answer.turn > now || answer.needs_lease)
+                return false;
+        }
+    for (const std::int32_t rate : job.rates)
+        if (rate != no_rate)
+            rates_.admit(rate, rates_[rate].rate, job.rated_weight);
+    job.is_started = false;
+    return true;
+}
+
+Admission JobTable::admission_of(std::int32_t entry) const
 {
     const JobEntry &job = at(entry);
+    if (job.is_weighed && job.weight == 0)
+        return {true, true};
+    return {job.is_rated && job.rates[0] != no_rate, job.is_rated && job.rates[1] != no_rate};
+}
+
+Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits,
+                                 std::int64_t now)
+{
+    JobEntry &job = (*this)[entry];
     if (job.is_weighed)
         return Capacity::taken;
+    RateNumbers rates{};
+    if (limits.rates.any() && !find_rates(job, load, limits.rates, now, rates))
+        return Capacity::rate_used;
     const auto names = limiter_names(job, load);
     if (!limiters_.admits(names[0], load.weight, limits.queue, limits.is_shared))
         return Capacity::queue_full;
@@ -159,11 +235,23 @@ Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const Wei
     if (load.key != 0 && !limiters_.admits(names[2], load.weight, limits.key, limits.is_shared))
         return Capacity::key_full;
     weigh(entry, load);
+    if (!limits.rates.any())
+        return Capacity::taken;
+    job.is_rated = true;
+    job.is_started = false;
+    job.rated_weight = load.weight;
+    job.rates = rates;
+    const std::array<const Rate *, rates_per_job> used{&limits.rates.queue, &limits.rates.type};
+    for (std::size_t i = 0; i < rates.size(); ++i)
+        if (rates[i] != no_rate)
+            rates_.admit(rates[i], *used[i], load.weight);
     return Capacity::taken;
 }
 
 void JobTable::weigh(std::int32_t entry, const Load &load)
 {
+    if (weighs(entry, load))
+        return;
     JobEntry &job = (*this)[entry];
     const auto names = limiter_names(job, load);
     if (job.is_weighed)

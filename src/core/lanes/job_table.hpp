@@ -51,12 +51,27 @@ struct JobEntry {
     bool is_closed;     // its code has ended, and the consequences cannot be stopped any more
     bool is_cancelled;  // its holder was told to cancel it
     bool is_weighed;    // it counts in these limiters, with this weight, until the entry is erased
+    bool is_rated;      // it was admitted under these rates, with this weight
+    bool is_started;    // and has started
     std::array<std::int32_t, limiters_per_job> limiters;
+    std::array<std::int32_t, rates_per_job> rates;
     Weight weight;
+    Weight rated_weight;
 };
 
-// The result of a request for capacity. If a limit is full, the job waits there.
-enum class Capacity : unsigned char { taken, queue_full, type_full, key_full };
+// The result of a request for capacity. If a limit is full, the job waits there. A rate is used up
+// for a time: RateTable::ask() tells until when.
+enum class Capacity : unsigned char { taken, queue_full, type_full, key_full, rate_used };
+
+// Which rates admitted a job.
+struct Admission {
+    bool by_queue = false;
+    bool by_type = false;
+    constexpr bool suffices(const StartRates &rates) const
+    {
+        return (by_queue || !rates.queue.is_set()) && (by_type || !rates.type.is_set());
+    }
+};
 
 // Capacity that erasing has freed for waiting jobs. The caller must notify them.
 struct FreedCapacity {
@@ -84,12 +99,14 @@ struct JobTableHead {
 class JobTable {
 public:
     JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets,
-             std::span<HolderList> holders, LimiterTable limiters)
-        : head_(head), entries_(entries), buckets_(buckets), holders_(holders), limiters_(limiters)
+             std::span<HolderList> holders, LimiterTable limiters, RateTable rates = {})
+        : head_(head), entries_(entries), buckets_(buckets), holders_(holders), limiters_(limiters),
+          rates_(rates)
     {
     }
 
-    void clear();
+    // `now`: of the clock of rates, as below.
+    void clear(std::int64_t now = 0);
 
     // Enters a job that is not in flight yet. no_entry: the job is in flight already, or the table
     // is full.
@@ -102,9 +119,18 @@ public:
     // The same, as the earliest.
     void hand_back(std::int32_t entry, std::int32_t holder);
 
-    // Counts a job in flight in its limiters if all of them have capacity; a job that is counted
-    // already has it.
-    Capacity take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits);
+    // Counts a job in flight in its limiters if all of them have capacity and all rates admit it; a
+    // job that is counted already has it.
+    Capacity take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits,
+                           std::int64_t now = 0);
+    // The job starts: its code runs next. Until then it counts in its rates as if it started now.
+    // is_first_call: of its handler, in the process that calls it.
+    void start(std::int32_t entry, std::int64_t now, bool is_first_call = false);
+    // A started job is to start once more. Returns false, and changes nothing, if a rate does not
+    // admit it now.
+    [[nodiscard]] bool admit_again(std::int32_t entry, std::int64_t now);
+    // Which rates admitted the job; of weight 0 it needs none.
+    Admission admission_of(std::int32_t entry) const;
     // Counts the job regardless of capacity. A job that is counted with another weight or key is
     // counted again with the new one.
     void weigh(std::int32_t entry, const Load &load);
@@ -114,6 +140,8 @@ public:
     std::uint64_t key_of(std::int32_t entry) const;
     // Since the last call.
     FreedCapacity take_freed_capacity() { return std::exchange(head_->freed, FreedCapacity{}); }
+    RateTable &rates() { return rates_; }
+    const RateTable &rates() const { return rates_; }
     LimiterTable &limiters() { return limiters_; }
     const LimiterTable &limiters() const { return limiters_; }
 
@@ -171,12 +199,17 @@ private:
     void link_to_end(std::int32_t entry, std::int32_t holder);
     void unlink_from_holder(const JobEntry &job);
     void lift(JobEntry &job);
+    using RateNumbers = std::array<std::int32_t, rates_per_job>;
+    bool find_rates(const JobEntry &job, const Load &load, const StartRates &rates,
+                    std::int64_t now, RateNumbers &found);
+    void give_back_rates(JobEntry &job);
     void note_capacity(const LimiterName &name);
     JobTableHead *head_;
     std::span<JobEntry> entries_;
     std::span<std::int32_t> buckets_;
     std::span<HolderList> holders_;
     LimiterTable limiters_;
+    RateTable rates_;
 };
 
 }  // namespace hipq::core

@@ -6,7 +6,7 @@ namespace hipq::core {
 std::string_view name(ConditionKind kind)
 {
     // In the order of ConditionKind.
-    static constexpr std::array<std::string_view, 24> names{"exists",
+    static constexpr std::array<std::string_view, 26> names{"exists",
                                                             "state",
                                                             "set aside",
                                                             "waits for",
@@ -27,6 +27,8 @@ std::string_view name(ConditionKind kind)
                                                             "throttle of queue",
                                                             "throttle of type",
                                                             "throttle of key",
+                                                            "rate of queue",
+                                                            "rate of type",
                                                             "executor",
                                                             "worker",
                                                             "lane"};

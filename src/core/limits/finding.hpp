@@ -30,6 +30,8 @@ enum class ConditionKind : std::uint8_t {
     queue_throttle,
     type_throttle,
     key_throttle,
+    queue_rate,
+    type_rate,
     executor,
     worker,
     lane,
@@ -119,6 +121,10 @@ enum class Outcome : std::uint8_t {
     FINDING(key_has_no_limit, key_throttle, passed)                                                \
     FINDING(key_has_capacity, key_throttle, passed)                                                \
     FINDING(job_has_no_key, key_throttle, passed)                                                  \
+    FINDING(queue_rate_is_used, queue_rate, meant)                                                 \
+    FINDING(queue_rate_has_turn, queue_rate, passed)                                               \
+    FINDING(type_rate_is_used, type_rate, meant)                                                   \
+    FINDING(type_rate_has_turn, type_rate, passed)                                                 \
     FINDING(executor_is_idle, executor, passed)                                                    \
     FINDING(executor_is_starting, executor, passed)                                                \
     FINDING(executor_will_start, executor, passed)                                                 \

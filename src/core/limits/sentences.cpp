@@ -124,6 +124,15 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
     {Finding::key_has_capacity,
      "There is capacity under the throttle_limit_per_key of \"{key}\": {used} of {limit} is used."},
     {Finding::job_has_no_key, "It has no throttle key."},
+    {Finding::queue_rate_is_used,
+     "The queue's rate_limit of {rate} is used up: {used} of it counts, "
+     "and it weighs {weight}. Its turn can come at {time}."},
+    {Finding::queue_rate_has_turn,
+     "The queue's rate_limit of {rate} has a turn: {used} of it counts."},
+    {Finding::type_rate_is_used, "The job type's rate_limit of {rate} is used up: {used} of it "
+                                 "counts, and it weighs {weight}. Its turn can come at {time}."},
+    {Finding::type_rate_has_turn,
+     "The job type's rate_limit of {rate} has a turn: {used} of it counts."},
     {Finding::executor_is_idle,
      "{own} executor(s) work for the queue owner, {idle} of them without a job."},
     {Finding::executor_is_starting, "An executor is starting."},

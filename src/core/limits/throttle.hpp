@@ -8,6 +8,7 @@
 
 #include "core/limits/limiter_name.hpp"
 #include "core/limits/node_shares.hpp"
+#include "core/limits/rate_table.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -49,7 +50,11 @@ struct WeightLimits {
     Weight type;
     Weight key;              // for each key of the type
     bool is_shared = false;  // among several nodes: the shares of this node replace the limits
-    constexpr bool any() const { return std::max({queue, type, key}) >= weight_unit; }
+    StartRates rates{};
+    constexpr bool any() const
+    {
+        return std::max({queue, type, key}) >= weight_unit || rates.any();
+    }
 };
 
 struct Limiter {

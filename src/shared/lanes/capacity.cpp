@@ -5,6 +5,7 @@
 
 #include "core/limits/limiter_name.hpp"
 #include "core/limits/throttle.hpp"
+#include "pg/clock.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/own_holder.hpp"
@@ -34,9 +35,9 @@ std::vector<core::Capacity> take_capacity(std::span<const Claimant> jobs,
             const std::int32_t entry = table.find(MyDatabaseId, job.job_id);
             if (entry == core::no_entry || table[entry].holder != memory::own_holder())
                 break;
-            capacities[count] = table.take_capacity(entry, job.load, limits);
+            capacities[count] = table.take_capacity(entry, job.load, limits, pg::steady_now());
             const core::Capacity capacity = capacities[count++];
-            if (capacity == core::Capacity::queue_full || capacity == core::Capacity::type_full)
+            if (capacity != core::Capacity::taken && capacity != core::Capacity::key_full)
                 break;
         }
     }
@@ -77,7 +78,9 @@ bool forget_waiting_for_capacity()
     bool any = false;
     {
         const InFlightLock lock(LW_EXCLUSIVE);
-        any = jobs_in_flight().limiters().forget_waiting(MyDatabaseId);
+        core::JobTable table = jobs_in_flight();
+        table.rates().forget_refused(MyDatabaseId);
+        any = table.limiters().forget_waiting(MyDatabaseId);
     }
     if (any)
         make_capacity({MyDatabaseId, 0, 0, 0});

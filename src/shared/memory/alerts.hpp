@@ -26,9 +26,10 @@ enum class Alert : unsigned char {
     job_set_aside,
     no_worker,
     worker_quota,
-    mute_worker
+    mute_worker,
+    rates_full
 };
-inline constexpr std::size_t alert_count = 20;
+inline constexpr std::size_t alert_count = 21;
 struct AlertRecord {
     Oid database;  // the database it was raised for last; InvalidOid: none
     std::int64_t times;

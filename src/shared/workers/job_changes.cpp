@@ -3,6 +3,7 @@
 #include "core/limits/throttle.hpp"
 #include "core/limits/worker_quota.hpp"
 #include "core/workers/worker_health.hpp"
+#include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/executors/freed_capacity.hpp"
@@ -195,6 +196,7 @@ void accept(core::JobTable &table, const JobNote &note)
     table[entry].place = row_place(note.place);
     if (!table.weighs(entry, note.load))
         table.weigh(entry, note.load);
+    table.start(entry, pg::steady_now());  // the worker learns of the job after the commit
 }
 
 // Needs the lock.

@@ -124,6 +124,7 @@ TakenOffer take(core::JobTable &table, std::int32_t entry)
     TakenOffer taken{job.job_id, job.serial, job.queue_id, item_pointer(job.place)};
     if (job.is_weighed)
         taken.load = core::Load{job.weight, 0, table.key_of(entry)};
+    taken.admission = table.admission_of(entry);
     return taken;
 }
 

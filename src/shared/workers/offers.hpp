@@ -44,6 +44,7 @@ struct TakenOffer {
     ItemPointerData place{};
     std::optional<core::Load> load{};  // as which it is counted under limits; nothing: it is not.
                                        // The type is left out.
+    core::Admission admission{};
 };
 
 // Takes the earliest offers of a worker: at most `most`, and at most as many as the worker may run

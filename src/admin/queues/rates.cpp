@@ -1,0 +1,50 @@
+// Reads rates and their modes.
+#include "admin/queues/rates.hpp"
+
+#include "core/job/validate.hpp"
+#include "core/limits/rate_text.hpp"
+#include "pg/demand.hpp"
+#include "pg/internal_write.hpp"
+
+namespace hipq::admin {
+
+namespace {
+
+constinit pg::Statement select_sharded_queue(R"(
+    SELECT instance.name || '.' || queue.name
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE queue.queue_id = $1 AND EXISTS (SELECT FROM hipq.shard_map AS map WHERE map.instance_id = queue.instance_id))");
+
+}  // namespace
+
+std::optional<std::string> read_rate(const pg::Arguments &arguments)
+{
+    const pg::Argument mode_argument = pg::Argument::later("rate_mode");
+    if (const auto mode = arguments.maybe_text(mode_argument);
+        mode.has_value() && !core::parse_rate_mode(*mode).has_value())
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("unknown rate_mode \"%s\"", mode->c_str()),
+                   errhint("It is exact or smooth."));
+    const auto rate = arguments.maybe_text(pg::Argument::later("rate_limit"));
+    return rate.has_value() ? std::optional(pg::canonical_rate(*rate)) : std::nullopt;
+}
+
+void demand_one_server(const std::optional<std::string> &rate, int queue_id)
+{
+    if (!rate.has_value() || *rate == core::none_text)
+        return;
+    const pg::Rows rows =
+        pg::as_extension_owner([&] { return select_sharded_queue.run_latest(queue_id); });
+    if (rows.empty())
+        return;
+    const std::string name = rows.front().text(0);
+    HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+               errmsg("queues of an instance with shards cannot have a rate_limit"),
+               errdetail("Queue \"%s\" is in such an instance: each server would keep the rate by "
+                         "itself.",
+                         name.c_str()),
+               errhint("Use throttle_limit, which the servers keep together."));
+}
+
+}  // namespace hipq::admin

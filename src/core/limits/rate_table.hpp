@@ -1,0 +1,140 @@
+// The rates of queues and job types in use: a hash table over memory that its user provides, so
+// that it can live in shared memory.
+//
+// A rate is entered when it is first needed, and may lose its place when nothing that it has
+// recorded matters any more. Times are microseconds of the clock of rate.hpp. The caller does the
+// locking.
+#pragma once
+
+#include "core/limits/fair_quota.hpp"
+#include "core/limits/rate.hpp"
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+namespace hipq::core {
+
+inline constexpr std::int32_t no_rate = -1;
+
+// After a crash, a rate with long periods counts what has been leased, not what has started: a
+// process writes to a table that it may start jobs of some weight, before it starts the first of
+// them. A rate with short periods counts as used up when the server starts.
+inline constexpr std::int64_t longest_unleased = 10 * microseconds_per_second;
+constexpr bool needs_leases(const Rate &rate)
+{
+    return (rate.mode == RateMode::exact ? rate.period : interval_of(rate, weight_unit)) >
+           longest_unleased;
+}
+// The weight of one lease: a twentieth of the limit. A smooth rate leases each job.
+constexpr Weight lease_of(const Rate &rate, Weight weight)
+{
+    constexpr Weight leases_per_period = 20;
+    return rate.mode == RateMode::exact ? std::max(rate.weight / leases_per_period, weight)
+                                        : weight;
+}
+
+struct RateEntry {
+    LimiterName name;     // database 0: free
+    std::uint32_t owner;  // of the queue
+    std::int32_t next;    // in its bucket, or in the list of free entries
+    Rate rate;            // as last used
+    RateRecord state;
+    Weight leased;             // what is left of the latest lease
+    std::int64_t lease_time;   // of that lease
+    std::int64_t lease_begun;  // when a process last began to write one
+    bool is_known;             // the leases of earlier lives of the server have been read
+    Weight refused;            // of the lightest job that was refused; 0: none
+};
+
+inline constexpr std::size_t starts_per_rate = 128;
+using RateStarts = std::array<Starts, starts_per_rate>;
+
+struct RateTableHead {
+    std::int32_t free;
+    std::int32_t used;
+    std::int64_t started;  // when the server started
+};
+
+// The rates that apply to a job.
+struct StartRates {
+    Rate queue{};
+    Rate type{};
+    std::uint32_t owner = 0;        // of the queue
+    int owner_share = whole_table;  // per cent of the table that an owner may have
+    constexpr bool any() const { return queue.is_set() || type.is_set(); }
+};
+inline constexpr std::size_t rates_per_job = 2;
+
+// A rate that a job is under, and for whom it is entered.
+struct RateUse {
+    LimiterName name;
+    std::uint32_t owner;
+    Rate rate;
+};
+
+class RateTable {
+public:
+    RateTable() = default;
+    RateTable(RateTableHead *head, std::span<RateEntry> entries, std::span<RateStarts> starts,
+              std::span<std::int32_t> buckets)
+        : head_(head), entries_(entries), starts_(starts), buckets_(buckets)
+    {
+    }
+
+    void clear(std::int64_t now);
+
+    std::int32_t find(const LimiterName &name) const;
+    // no_rate: there is no room, or not for this owner.
+    std::int32_t find_or_make(const RateUse &use, int owner_share, std::int64_t now);
+
+    // What a job of some weight has to wait for.
+    struct Answer {
+        std::int64_t turn;  // may be admitted now: not later than now
+        bool needs_lease;   // and the turn has come
+    };
+    Answer ask(std::int32_t entry, const Rate &rate, Weight weight, std::int64_t now) const;
+
+    // See RateWindow. give_back() returns whether a refused job may be admitted now.
+    void admit(std::int32_t entry, const Rate &rate, Weight weight);
+    void start(std::int32_t entry, Weight weight, std::int64_t now, bool is_first_call);
+    [[nodiscard]] bool give_back(std::int32_t entry, Weight weight);
+    // A job is refused. The lightest refused weight is kept until a job is admitted or given back.
+    void note_refused(std::int32_t entry, Weight weight);
+    // Forgets the refused jobs of a database, which may be gone.
+    void forget_refused(std::uint32_t database);
+
+    // A process is going to write a lease: until then, no job is admitted under the present one.
+    // Returns false if another process does so.
+    [[nodiscard]] bool begin_lease(std::int32_t entry, std::int64_t now);
+    // A lease of that time has been written and is safe: it allows starts of that weight, and no
+    // more of the one before it. Does nothing if a later one was granted.
+    void grant(std::int32_t entry, Weight weight, std::int64_t time);
+    // Records leases of an earlier life of the server, in order, each at the latest time at which
+    // its jobs may have started.
+    void know(std::int32_t entry, const Rate &rate, std::span<const Starts> leases);
+
+    RateWindow window(std::int32_t entry) const
+    {
+        return {at(entry).state, starts_[static_cast<std::size_t>(entry)]};
+    }
+    const RateEntry &operator[](std::int32_t entry) const { return at(entry); }
+    std::span<const RateEntry> all() const { return entries_; }
+    std::size_t size() const { return static_cast<std::size_t>(head_->used); }
+
+private:
+    RateEntry &at(std::int32_t entry) const { return entries_[static_cast<std::size_t>(entry)]; }
+    std::int32_t &bucket_of(const LimiterName &name) const
+    {
+        return buckets_[hash_of(name) % buckets_.size()];
+    }
+    bool may_make(std::uint32_t owner, int owner_share) const;
+    void make_room(std::int64_t now);
+    void erase(std::int32_t entry);
+    RateTableHead *head_ = nullptr;
+    std::span<RateEntry> entries_{};
+    std::span<RateStarts> starts_{};
+    std::span<std::int32_t> buckets_{};
+};
+
+}  // namespace hipq::core
