@@ -1,11 +1,11 @@
 # hipq: single-job handlers with strict and with group durability, one job or 50 in a transaction,
-# the former also with a throttle limit; batch handlers; batch handlers in a queue that keeps no
+# the former also with a throttle limit or a rate limit; batch handlers; batch handlers in a queue that keeps no
 # succeeded jobs.
 
 hipq_setup() {
     sql -c "CREATE EXTENSION hipq" -c "DO \$\$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END \$\$"
     sql >/dev/null <<SQL
-        SELECT hipq.create_queue('app.main', owner => 'app', durability => '$1'${4:+, retention => '$4'}, throttle_limit => ${5:-0});
+        SELECT hipq.create_queue('app.main', owner => 'app', durability => '$1'${4:+, retention => '$4'}, throttle_limit => ${5:-0}${6:+, rate_limit => '$6'});
         CREATE FUNCTION nothing(data jsonb) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
         CREATE FUNCTION nothing(data jsonb[]) RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
         SELECT hipq.register_job_type('app.main', 'run', handler => 'nothing($2)', claim => 'lock'${3:+, batch_size => $3});
@@ -18,6 +18,7 @@ hipq_strict_together_setup() { hipq_setup strict jsonb 50; }
 hipq_together_setup() { hipq_setup group jsonb 50; }
 hipq_batch_setup() { hipq_setup group 'jsonb[]' 500; }
 hipq_limited_setup() { hipq_setup group jsonb '' '' 1000; }  # a limit that the load never reaches
+hipq_rated_setup() { hipq_setup group jsonb '' '' '' 900000/s; }  # a rate that the load never reaches
 hipq_nothing_kept_setup() { hipq_setup group 'jsonb[]' 500 0; }
 
 # Stops the executors, so that jobs wait.
@@ -59,7 +60,7 @@ hipq_drain() {
     [ "$(sql -c "SELECT count(*) FROM hipq.job WHERE error <> 'NONE'")" = 0 ] || die "$contestant: a job failed"
 }
 
-for variant in hipq_strict hipq_strict_together hipq_group hipq_together hipq_limited hipq_batch hipq_nothing_kept; do
+for variant in hipq_strict hipq_strict_together hipq_group hipq_together hipq_limited hipq_rated hipq_batch hipq_nothing_kept; do
     for action in hold enqueue drain; do
         eval "${variant}_$action() { hipq_$action \"\$@\"; }"
     done
