@@ -204,7 +204,8 @@ SELECT queue.full_name AS queue,
        CASE
            WHEN queue.rate_limit <> 'NONE' THEN coalesce(round(rate.used / 1000.0, 3), 0.000)
        END AS rate_used,
-       rate.next_turn
+       rate.next_turn,
+       waiting.waiting_rate
 FROM (
     SELECT queue.*, seen.name AS full_name, seen.instance
     FROM hipq.queue
@@ -245,6 +246,8 @@ LEFT JOIN LATERAL (
                AS waiting_handler,
            coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'throttle'), 0)::bigint
                AS waiting_throttle,
+           coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'rate'), 0)::bigint
+               AS waiting_rate,
            coalesce(sum(kind.jobs) FILTER (WHERE condition.first_unmet = 'none'), 0)::bigint
                AS ready
     FROM (
@@ -293,7 +296,7 @@ COMMENT ON COLUMN hipq.queues_detail.error IS 'jobs that failed and await the re
 COMMENT ON COLUMN hipq.queues_detail.retry IS 'jobs that wait for their next attempt';
 COMMENT ON COLUMN hipq.queues_detail.waiting_time
     IS 'jobs whose time has not come. A waiting job counts in one of these seven columns, by the '
-    'first condition that is not met, or in column held';
+    'first condition that is not met, or in column held or waiting_rate';
 COMMENT ON COLUMN hipq.queues_detail.waiting_window IS 'jobs outside their time windows';
 COMMENT ON COLUMN hipq.queues_detail.waiting_hold
     IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may '
@@ -351,9 +354,10 @@ COMMENT ON COLUMN hipq.queues_detail.rate_limit
 COMMENT ON COLUMN hipq.queues_detail.rate_mode
     IS 'exact = never more in any such time; smooth = starts at even distances';
 COMMENT ON COLUMN hipq.queues_detail.rate_used
-    IS 'what counts of it now; NULL = no limit';
+    IS 'how much of rate_limit is used up now; NULL = no limit';
 COMMENT ON COLUMN hipq.queues_detail.next_turn
     IS 'when a job of throttle_factor 1 may start; in the past: now; NULL = nothing has started';
+COMMENT ON COLUMN hipq.queues_detail.waiting_rate IS 'due jobs that a rate limit keeps back';
 
 CREATE VIEW hipq.job_types_detail WITH (security_barrier) AS
 SELECT seen.name AS queue,
@@ -548,6 +552,6 @@ COMMENT ON COLUMN hipq.job_types_detail.rate_limit
 COMMENT ON COLUMN hipq.job_types_detail.rate_mode
     IS 'exact = never more in any such time; smooth = starts at even distances';
 COMMENT ON COLUMN hipq.job_types_detail.rate_used
-    IS 'what counts of it now; NULL = no limit';
+    IS 'how much of rate_limit is used up now; NULL = no limit';
 COMMENT ON COLUMN hipq.job_types_detail.next_turn
     IS 'when a job of throttle_factor 1 may start; in the past: now; NULL = nothing has started';

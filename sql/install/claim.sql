@@ -60,5 +60,5 @@ CREATE FUNCTION hipq._first_unmet_condition(
     queue_id integer, job_type text, time_windows text, throttle_key text, throttle_factor numeric
 ) RETURNS text LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__first_unmet_condition';
 COMMENT ON FUNCTION hipq._first_unmet_condition(integer, text, text, text, numeric)
-    IS 'what keeps due jobs of that kind from starting: window, hold, pause, handler, throttle or '
-    'none; view hipq.queues counts by it';
+    IS 'what keeps due jobs of that kind from starting: window, hold, pause, handler, throttle, '
+    'rate or none; view hipq.queues counts by it';

@@ -14,7 +14,7 @@ namespace {
 using core::ConditionKind;
 
 // What to do about an unmet condition.
-constexpr std::array<std::pair<ConditionKind, const char *>, 17> mends{{
+constexpr std::array<std::pair<ConditionKind, const char *>, 19> mends{{
     {ConditionKind::loaded, "Add hipq to shared_preload_libraries and restart the server."},
     {ConditionKind::version,
      "Run ALTER EXTENSION hipq UPDATE, or restart the server with the library of that version."},
@@ -48,6 +48,10 @@ constexpr std::array<std::pair<ConditionKind, const char *>, 17> mends{{
      "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
     {ConditionKind::key_throttle,
      "Nothing, if the limit is meant to be so; hipq.alter_job_type() changes it."},
+    {ConditionKind::queue_rate,
+     "Nothing, if the rate is meant to be so; hipq.alter_queue() changes it."},
+    {ConditionKind::type_rate,
+     "Nothing, if the rate is meant to be so; hipq.alter_job_type() changes it."},
     {ConditionKind::crash, "The server\'s log says which jobs ran when it crashed."},
     {ConditionKind::lane,
      "View hipq.running has what runs before them. More executors start more jobs at a "

@@ -81,6 +81,7 @@ INSERT INTO example VALUES
     (NULL, 'requires', '{"gpu": true}'), (NULL, 'worker_wait_ttl', '1 hour'),
     (NULL, 'parameters', '{}'), (NULL, 'validate', 'enqueue'), (NULL, 'shard_key', 'NONE'),
     (NULL, 'table_naming_strategy', 'NONE'), (NULL, 'db_config', '{}'),
+    (NULL, 'rate_limit', '100/min'), (NULL, 'rate_mode', 'smooth'),
     (NULL, 'throttle_mode', 'home'), (NULL, 'move_order', 'strict'),
     (NULL, 'unique_scope', 'global'), (NULL, 'dry_run', 'true'), (NULL, 'drop_others', 'false'),
     (NULL, 'job_keys', '{new}'),

@@ -70,6 +70,7 @@ INSERT INTO asked (function, call, answer) VALUES
      'lateral (SELECT hipq.version() = extversion FROM pg_extension WHERE extname = ''hipq'')',
      't'),
     ('_are_time_windows', 'hipq._are_time_windows(''NONE'')', 'true'),
+    ('_is_rate', 'hipq._is_rate(''NONE'')', 'true'),
     ('_role_in', 'hipq._role_in(''pg_monitor'')', 'pg_monitor'),
     ('_role_out', 'hipq._role_out(''pg_monitor'')', 'pg_monitor'),
     ('_role_send', 'hipq._role_send(''pg_monitor'')', '\x00000d2d'),
@@ -107,6 +108,7 @@ INSERT INTO asked (function, call, answer) VALUES
                   "schedules": [], "pauses": []}'', drop_others => true)', 'nothing'),
     ('fail_retriable', 'lateral (SELECT hipq.fail_retriable(''x''))', 'HQ002'),
     ('retry_after', 'lateral (SELECT hipq.retry_after(''1 s''))', 'HQ002'),
+    ('rate_limited', 'lateral (SELECT hipq.rate_limited(''1 s''))', 'HQ002'),
     ('fail_permanently', 'lateral (SELECT hipq.fail_permanently(''x''))', 'HQ001'),
     -- for handlers: no job runs here
     ('snooze', 'lateral (SELECT hipq.snooze(''1 s''))', '55000'),
@@ -137,6 +139,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_newest_batches', 'hipq._newest_batches(NULL, 9)', '{}'),
     ('worker_queue_depth', 'hipq.worker_queue_depth({worker})', 'nothing'),
     ('_limiters', 'hipq._limiters()', 'nothing'),
+    ('_rates', 'hipq._rates()', 'nothing'),
     ('_jobs_set_aside', 'hipq._jobs_set_aside()', 'nothing'),
     ('_lost_schedules', 'hipq._lost_schedules()', 'nothing'),
     ('_executors', 'hipq._executors()', 'nothing'),

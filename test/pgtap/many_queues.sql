@@ -157,7 +157,8 @@ SELECT bag_eq('SELECT queue, initial, running, error, retry FROM hipq.queues_det
     'how many jobs there are');
 SELECT bag_eq('SELECT queue, initial + retry AS waiting FROM hipq.queues_detail',
     $$SELECT queue, waiting_time + waiting_window + waiting_hold + waiting_pause + waiting_handler
-        + waiting_throttle + ready AS waiting FROM hipq.queues_detail$$, 'and what they wait for');
+        + waiting_throttle + waiting_rate + ready AS waiting FROM hipq.queues_detail$$,
+    'and what they wait for');
 
 -- ---- rights
 

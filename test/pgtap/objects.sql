@@ -30,6 +30,7 @@ $got$, $want$VALUES
     ('dependency', 'r'),
     ('graph_job', 'r'),
     ('made_by_handler', 'r'),
+    ('rate_lease', 'r'),
     ('set_aside', 'r'),
     ('worker', 'r'),
     ('_readable_queue', 'v'),
@@ -287,6 +288,8 @@ $got$, $want$VALUES
     ('queue', 'retry_enabled', 'boolean', 'false', ''),
     ('job_type', 'retry_enabled', 'boolean', 'false', ''),
     ('job_type', 'attempt_log', 'boolean', 'false', ''),
+    ('job_type', 'rate_limit', 'hipq.rate', 'true', '''NONE''::text'),
+    ('job_type', 'rate_mode', 'text', 'true', '''exact''::text'),
     ('job_type', 'parameters', 'jsonb', 'true', '''{}''::jsonb'),
     ('job_type', 'validate', 'text', 'true', '''enqueue''::text'),
     ('queue', 'dead_letter_retention', 'interval', 'false', ''),
@@ -381,6 +384,12 @@ $got$, $want$VALUES
     ('queue', 'unique_scope', 'text', 'true', '''global''::text'),
     ('queue', 'worker_wait_ttl', 'integer', 'false', ''),
     ('queue', 'max_retries', 'integer', 'false', ''),
+    ('queue', 'rate_limit', 'hipq.rate', 'true', '''NONE''::text'),
+    ('queue', 'rate_mode', 'text', 'true', '''exact''::text'),
+    ('rate_lease', 'queue_id', 'integer', 'true', ''),
+    ('rate_lease', 'job_type', 'text', 'true', ''),
+    ('rate_lease', 'granted_time', 'timestamp with time zone', 'true', ''),
+    ('rate_lease', 'weight', 'bigint', 'true', ''),
     ('permit_share', 'queue_id', 'integer', 'true', ''),
     ('permit_share', 'job_type', 'text', 'true', ''),
     ('permit_share', 'throttle_key', 'bigint', 'true', ''),
@@ -541,11 +550,14 @@ $got$, $want$VALUES
     ('job', 'waits_for'),
     ('job_type', 'default_time_windows'),
     ('job_type', 'name'),
+    ('job_type', 'rate_limit'),
     ('queue_hold', 'subscription'),
     ('pause', 'job_type'),
     ('pause', 'throttle_key'),
     ('queue', 'name'),
+    ('queue', 'rate_limit'),
     ('queue', 'table_name'),
+    ('rate_lease', 'job_type'),
     ('schedule', 'job_key'),
     ('schedule', 'job_type'),
     ('schedule', 'name'),
@@ -1083,6 +1095,10 @@ $got$, $want$VALUES
     ('job_types_detail', 'retry_enabled', 'boolean'),
     ('job_types_detail', 'attempt_log', 'boolean'),
     ('job_types_detail', 'paused_until', 'timestamp with time zone'),
+    ('job_types_detail', 'rate_limit', 'text'),
+    ('job_types_detail', 'rate_mode', 'text'),
+    ('job_types_detail', 'rate_used', 'numeric'),
+    ('job_types_detail', 'next_turn', 'timestamp with time zone'),
     ('job_types_detail', 'parameters', 'jsonb'),
     ('job_types_detail', 'validate', 'text'),
     ('queues_detail', 'dead_letter_retention', 'interval'),
@@ -1099,6 +1115,11 @@ $got$, $want$VALUES
     ('queues_detail', 'job_types', 'text[]'),
     ('queues_detail', 'held', 'bigint'),
     ('queues_detail', 'paused_until', 'timestamp with time zone'),
+    ('queues_detail', 'rate_limit', 'text'),
+    ('queues_detail', 'rate_mode', 'text'),
+    ('queues_detail', 'rate_used', 'numeric'),
+    ('queues_detail', 'next_turn', 'timestamp with time zone'),
+    ('queues_detail', 'waiting_rate', 'bigint'),
     ('schedules', 'name', 'text'),
     ('schedules', 'cron', 'text'),
     ('schedules', 'queue', 'text'),
@@ -1337,6 +1358,11 @@ $got$, $want$VALUES
     ('queue', 'queue_weight_is_in_range', 'CHECK (((weight >= 1) AND (weight <= 1000)))'),
     ('queue', 'queue_worker_wait_ttl_is_not_negative', 'CHECK ((worker_wait_ttl >= 0))'),
     ('queue', 'queue_max_retries_is_not_negative', 'CHECK ((max_retries >= 0))'),
+    ('queue', 'queue_rate_mode_is_known',
+        'CHECK ((rate_mode = ANY (ARRAY[''exact''::text, ''smooth''::text])))'),
+    ('job_type', 'job_type_rate_mode_is_known',
+        'CHECK ((rate_mode = ANY (ARRAY[''exact''::text, ''smooth''::text])))'),
+    ('rate_lease', 'rate_lease_pkey', 'PRIMARY KEY (queue_id, job_type, granted_time)'),
     ('schedule', 'schedule_last_action_is_known',
         'CHECK ((last_action = ANY (ARRAY[''enqueued''::text, ''skipped''::text, '
             '''missed''::text, ''failed''::text])))'),
@@ -1414,6 +1440,8 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX made_by_handler_pkey ON hipq.made_by_handler '
         'USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX set_aside_pkey ON hipq.set_aside USING btree (job_id)'),
+    ('CREATE UNIQUE INDEX rate_lease_pkey ON hipq.rate_lease '
+        'USING btree (queue_id, job_type, granted_time)'),
     ('CREATE UNIQUE INDEX queue_hold_pkey ON hipq.queue_hold USING btree (queue_id)'),
     ('CREATE INDEX pause_until ON hipq.pause USING btree (paused_until) '
         'WHERE (paused_until IS NOT NULL)'),
@@ -1605,6 +1633,8 @@ $got$, $want$VALUES
     ('unschedule(name text, queue text DEFAULT NULL::text)', 'void', 'v'),
     ('_limiters(OUT queue_id integer, OUT job_type text, OUT used bigint, OUT jobs integer)',
         'SETOF record', 'v'),
+    ('_rates(OUT queue_id integer, OUT job_type text, OUT used bigint, '
+        'OUT next_turn timestamp with time zone)', 'SETOF record', 'v'),
     ('_lanes(OUT queue_id integer, OUT job_type text, OUT priority integer, '
         'OUT due_time timestamp with time zone, OUT frontier_time timestamp with time zone, '
         'OUT frontier_id bigint, OUT pockets integer, OUT notes integer, OUT is_read boolean)',
@@ -1612,6 +1642,7 @@ $got$, $want$VALUES
     ('_is_held()', 'boolean', 'v'),
     ('_is_running(queue_id integer, id bigint)', 'boolean', 'v'),
     ('_are_time_windows(windows text)', 'boolean', 'i'),
+    ('_is_rate(rate text)', 'boolean', 'i'),
     ('_fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb)', 'jsonb', 'v'),
     ('_masked(queue_id integer, job_type text, job_data jsonb)', 'jsonb', 's'),
     ('_in_lines(text text, width integer)', 'text', 'i'),
@@ -1679,7 +1710,8 @@ $got$, $want$VALUES
         'worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, '
         'retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT NULL::jsonb, '
         'validate text DEFAULT NULL::text, attempt_log boolean DEFAULT NULL::boolean, '
-        'reset text[] DEFAULT ''{}''::text[])', 'void', 'v'),
+        'reset text[] DEFAULT ''{}''::text[], rate_limit text DEFAULT NULL::text, '
+        'rate_mode text DEFAULT NULL::text)', 'void', 'v'),
     ('alter_queue(queue text, owner regrole DEFAULT NULL::regrole, '
         'throttle_limit double precision DEFAULT NULL::double precision, '
         'retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT NULL::text, '
@@ -1697,7 +1729,8 @@ $got$, $want$VALUES
         'shard_key text DEFAULT NULL::text, throttle_mode text DEFAULT NULL::text, '
         'move_order text DEFAULT NULL::text, unique_scope text DEFAULT NULL::text, '
         'worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, '
-        'max_retries integer DEFAULT NULL::integer)', 'void', 'v'),
+        'max_retries integer DEFAULT NULL::integer, rate_limit text DEFAULT NULL::text, '
+        'rate_mode text DEFAULT NULL::text)', 'void', 'v'),
     ('apply(state jsonb, dry_run boolean DEFAULT false, drop_others boolean DEFAULT false, '
         'OUT object text, OUT action text, OUT property text, OUT before jsonb, OUT after jsonb)',
         'SETOF record', 'v'),
@@ -1763,7 +1796,8 @@ $got$, $want$VALUES
         'throttle_mode text DEFAULT ''shared''::text, move_order text DEFAULT ''key''::text, '
         'unique_scope text DEFAULT ''global''::text, '
         'worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, '
-        'max_retries integer DEFAULT NULL::integer)', 'integer', 'v'),
+        'max_retries integer DEFAULT NULL::integer, rate_limit text DEFAULT ''NONE''::text, '
+        'rate_mode text DEFAULT ''exact''::text)', 'integer', 'v'),
     ('deregister_worker(worker bigint)', 'void', 'v'),
     ('handle_again(id bigint)', 'void', 'v'),
     ('handle_jobs_again(queue text, job_type text DEFAULT NULL::text, '
@@ -1908,7 +1942,9 @@ $got$, $want$VALUES
         'worker_wait_ttl hipq.duration DEFAULT NULL::hipq.duration, '
         'retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT ''{}''::jsonb, '
         'validate text DEFAULT ''enqueue''::text, attempt_log boolean DEFAULT NULL::boolean, '
-        'if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false)', 'void', 'v'),
+        'if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, '
+        'rate_limit text DEFAULT ''NONE''::text, rate_mode text DEFAULT ''exact''::text)',
+        'void', 'v'),
     ('register_worker(name text, queues text[], job_types text[], capacity integer DEFAULT 1, '
         'prefetch integer DEFAULT 0, capabilities jsonb DEFAULT ''{}''::jsonb, '
         'listen boolean DEFAULT false, take_over boolean DEFAULT false)', 'bigint', 'v'),
@@ -1924,6 +1960,8 @@ $got$, $want$VALUES
     ('retry(id bigint, reason text DEFAULT ''manual_retry''::text, '
         'job_data jsonb DEFAULT NULL::jsonb, queue text DEFAULT NULL::text, '
         'max_retries integer DEFAULT NULL::integer)', 'bigint', 'v'),
+    ('rate_limited(retry_after hipq.duration, '
+        'message text DEFAULT ''the service allows no more calls now''::text)', 'void', 'v'),
     ('retry_after(delay hipq.duration, message text DEFAULT ''retry asked for''::text)', 'void',
         'v'),
     ('retry_jobs(queue text, job_type text DEFAULT NULL::text, '

@@ -98,7 +98,7 @@ $$, $$VALUES
     ('hipq.drop_instance(text)'),
     ('hipq.create_queue(text,regrole,double precision,hipq.duration,text,boolean,hipq.duration,'
         'boolean,hipq.duration,text,integer,integer,text,hipq.duration,integer,boolean,boolean,'
-        'boolean,boolean,text,text,text,text,hipq.duration,integer)'),
+        'boolean,boolean,text,text,text,text,hipq.duration,integer,text,text)'),
     ('hipq.release_hold()'),
     ('hipq.release_hold(text)'),
     ('hipq.restore_schedules()'),

@@ -63,9 +63,9 @@ SELECT set_eq('SELECT queue, running_jobs, initial, running, error, retry, throt
         now() - interval '2 hours', interval '8 days')$$,
     'queues: jobs by state, throttle use (no executor runs anything), the job due longest');
 SELECT set_eq('SELECT queue, waiting_time, waiting_window, waiting_hold, waiting_pause,
-    waiting_handler, waiting_throttle, ready FROM hipq.queues_detail',
+    waiting_handler, waiting_throttle, waiting_rate, ready FROM hipq.queues_detail',
     $$VALUES ('contract.mail', 1::bigint, 0::bigint, 0::bigint, 0::bigint, 2::bigint,
-        0::bigint, 0::bigint)$$,
+        0::bigint, 0::bigint, 0::bigint)$$,
     'queues: waiting jobs by what they wait for');
 SELECT set_eq('SELECT id, job_key, attempt, pid, timeout, since = now() FROM hipq.running_detail',
     $$VALUES (5::bigint, 'five', 1, NULL::integer, 60, true), (6, NULL, 1, NULL, 60, true)$$,

@@ -17,6 +17,8 @@ constinit pg::Statement
     delete_job_type("DELETE FROM hipq.job_type WHERE queue_id = $1 AND name = $2");
 constinit pg::Statement
     delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2");
+constinit pg::Statement
+    delete_leases("DELETE FROM hipq.rate_lease WHERE queue_id = $1 AND job_type = $2");
 
 bool has_unfinished_jobs(const Queue &queue, const std::string &job_type)
 {
@@ -47,6 +49,7 @@ void drop_job_type(const pg::Arguments &arguments)
     note_places(queue);
     pg::as_hipq([&] {
         delete_pauses.run(queue.id, name);
+        delete_leases.run(queue.id, name);
         delete_job_type.run(queue.id, name);
     });
     wakeup::note_resumed_key(queue.id);

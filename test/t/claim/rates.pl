@@ -29,13 +29,15 @@ $hipq->sql(q{
 sub register
 {
 	my ($type, $more) = @_;
-	return $hipq->sql("SELECT hipq.register_job_type('app.main', '$type', handler => 'run', $more)");
+	return $hipq->sql("SELECT hipq.register_job_type('app.main', '$type', handler => 'run',
+		$more)");
 }
 sub enqueue
 {
 	my ($type, $count, $more) = @_;
-	return $hipq->sql("INSERT INTO hipq.app_main (job_type" . ($more ? ', throttle_factor' : '')
-			. ") SELECT '$type'" . ($more ? ", $more" : '') . " FROM generate_series(1, $count) AS n");
+	$more //= '1';
+	return $hipq->sql("INSERT INTO hipq.app_main (job_type, throttle_factor)
+		SELECT '$type', $more FROM generate_series(1, $count) AS n");
 }
 sub wait_until_done
 {
@@ -43,11 +45,16 @@ sub wait_until_done
 		|| die 'jobs are left';
 }
 sub most_in { my ($type, $period) = @_; return $hipq->sql("SELECT most_in('$type', '$period')") }
-sub count_of { my ($type) = @_; return $hipq->sql("SELECT count(*) FROM start WHERE job_type = '$type'") }
+sub count_of
+{
+	my ($type) = @_;
+	return $hipq->sql("SELECT count(*) FROM start WHERE job_type = '$type'");
+}
 sub seconds_of
 {
 	my ($type) = @_;
-	return $hipq->sql("SELECT extract(epoch FROM max(at) - min(at)) FROM start WHERE job_type = '$type'");
+	return $hipq->sql("SELECT extract(epoch FROM max(at) - min(at)) FROM start
+		WHERE job_type = '$type'");
 }
 
 # ---- exact
@@ -93,14 +100,14 @@ enqueue('two', 20);
 wait_until_done();
 cmp_ok(most_in('one', '1 s'), '<=', 7, "a type's rate holds beside its queue's");
 cmp_ok($hipq->sql(q{SELECT max(sum) FROM (SELECT count(*) OVER (ORDER BY at RANGE BETWEEN '1 s'
-	PRECEDING AND CURRENT ROW) FROM start WHERE job_type IN ('one', 'two')) AS sums (sum)}), '<=', 10,
-	"a queue's rate holds for all its types");
+	PRECEDING AND CURRENT ROW) FROM start WHERE job_type IN ('one', 'two')) AS sums (sum)}),
+	'<=', 10, "a queue's rate holds for all its types");
 $hipq->sql(q{SELECT hipq.alter_queue('app.main', rate_limit => 'none')});
 
 # ---- a batch that fails, and whose jobs start again one by one
 
-$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'batch', handler => 'run_all', batch_size => 5,
-	rate_limit => '8/s', max_retries => 0)});
+$hipq->sql(q{SELECT hipq.register_job_type('app.main', 'batch', handler => 'run_all',
+	batch_size => 5, rate_limit => '8/s', max_retries => 0)});
 enqueue('batch', 10);
 wait_until_done();
 is($hipq->sql(q{SELECT count(*) FROM hipq.app_main_final WHERE job_type = 'batch' AND error =
@@ -153,11 +160,22 @@ $hipq->set('hipq.clock_offset', '51 h');
 is($hipq->sql("SELECT count(*) FROM hipq.claim($worker, 10, wait => '30 s')"), 3,
 	'then the next ones');
 
+# ---- leases are gone with their queue
+
+$hipq->create_queue('app.gone');
+$hipq->sql(q{INSERT INTO hipq.rate_lease (queue_id, job_type, granted_time, weight)
+	SELECT queue_id, '', now(), 1000 FROM hipq.queue WHERE name = 'gone'});
+my $gone = $hipq->sql(q{SELECT queue_id FROM hipq.queue WHERE name = 'gone'});
+$hipq->sql(q{SELECT hipq.drop_queue('app.gone')});
+ok($hipq->wait_until("SELECT NOT EXISTS (SELECT FROM hipq.rate_lease WHERE queue_id = $gone)"),
+	'a dropped queue leaves no leases');
+
 # ---- no room
 
 $hipq->sql(q{SELECT hipq.register_job_type('app.main', 'full' || n, handler => 'run', rate_limit =>
 	'1/h') FROM generate_series(1, 16) AS n});
-$hipq->sql(q{INSERT INTO hipq.app_main (job_type) SELECT 'full' || n FROM generate_series(1, 16) AS n});
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type)
+	SELECT 'full' || n FROM generate_series(1, 16) AS n});
 ok($hipq->wait_until(q{SELECT EXISTS (SELECT FROM hipq.alerts WHERE alert = 'rate limits')}),
 	'an alert tells that shared memory has no room for more rates');
 

@@ -49,7 +49,8 @@ my %columns = ('scheduled time' => 'waiting_time', 'time window' => 'waiting_win
 	(map { $_ => 'waiting_hold' } 'enabled', 'hold', 'queue owner'),
 	pause => 'waiting_pause', handler => 'waiting_handler',
 		(map { $_ => 'waiting_throttle' } 'throttle of queue', 'throttle of type',
-			'throttle of key'));
+			'throttle of key'),
+	(map { $_ => 'waiting_rate' } 'rate of queue', 'rate of type'));
 my $counts = q{SELECT string_agg(key || ' ' || value, ', ') FROM hipq.queues_detail AS queues,
 	jsonb_each_text(to_jsonb(queues)) WHERE queue = 'app.main' AND key ~ '^(waiting_|ready$)'
 	AND value <> '0'};
@@ -126,6 +127,20 @@ foreach my $what (qw(queue type key))
 	is($hipq->outcome($holder), 'succeeded', "throttle of $what: the job that used the limit ends");
 	$hipq->sql('SELECT ' . sprintf $call, 0);
 }
+
+# ---- rates
+foreach my $what (qw(queue type))
+{
+	my ($call, $name) = @{ $limits{$what} };
+	$call =~ s/throttle_limit => %s/rate_limit => '%s'/;
+	$hipq->sql('SELECT ' . sprintf $call, '2.5/h');
+	is($hipq->outcome_of('run', q{queue => 'app.main', throttle_factor => 2}), 'succeeded',
+		"rate of $what: a job has its turn");
+	one_gate("rate of $what", says =>
+		qr/^The \Q@{[$name =~ s{throttle_limit}{rate_limit}r]}\E of 2\.5\/h is used up: 2 of it counts, and it weighs 1\. Its turn can come at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00, in (59 min|1 h)/,
+		open => sub { $hipq->sql('SELECT ' . sprintf $call, 'NONE') });
+}
+
 $hipq->set('hipq.max_executors' => 16);
 {
 	$hipq->sql(q{SELECT hipq.alter_queue('app.main', throttle_limit => 12)});
