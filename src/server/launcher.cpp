@@ -15,6 +15,7 @@
 #include "shared/databases/scheduler_ticket.hpp"
 #include "shared/executors/executor_slots.hpp"
 #include "shared/lanes/lane_table.hpp"
+#include "shared/lanes/rates.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/registry.hpp"
 
@@ -251,6 +252,7 @@ std::int64_t time_to_wait(const Launcher &launcher)
     databases::attach_launcher();
     HIPQ_POINT("launcher-start");
     executors::forget_starting_executors();
+    lanes::begin_rates();
     Launcher launcher;
     look_at_all_databases(launcher);
     process::show_idle();

@@ -5,7 +5,7 @@ namespace hipq::core {
 
 Starts &RateWindow::at(std::int32_t i) const
 {
-    const auto place = static_cast<std::size_t>(state_.oldest + i);
+    const auto place = static_cast<std::size_t>(state_.oldest) + static_cast<std::size_t>(i);
     return starts_[place % starts_.size()];
 }
 

@@ -8,13 +8,20 @@ namespace hipq::core {
 void RateTable::clear(std::int64_t now)
 {
     head_->used = 0;
-    head_->started = now;
+    head_->began = now;
+    head_->has_begun = false;
     head_->free = entries_.empty() ? no_rate : 0;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         entries_[i] = RateEntry{};
         entries_[i].next = i + 1 < entries_.size() ? static_cast<std::int32_t>(i + 1) : no_rate;
     }
     std::fill(buckets_.begin(), buckets_.end(), no_rate);
+}
+
+void RateTable::begin(std::int64_t now)
+{
+    if (!std::exchange(head_->has_begun, true))
+        head_->began = now;
 }
 
 std::int32_t RateTable::find(const LimiterName &name) const
@@ -73,11 +80,11 @@ std::int32_t RateTable::find_or_make(const RateUse &use, int owner_share, std::i
     at(entry).rate = use.rate;
     at(entry).next = bucket;
     bucket = entry;
-    // Nothing is known of what was started before the server started.
-    if (!needs_leases(use.rate) && now < head_->started + counted_for(use.rate))
+    // Nothing is known of what was started before, here or on the primary.
+    if (!needs_leases(use.rate) && now < head_->began + counted_for(use.rate))
         window(entry).record(use.rate,
                              use.rate.mode == RateMode::exact ? use.rate.weight : weight_unit,
-                             head_->started);
+                             head_->began);
     return entry;
 }
 

@@ -19,7 +19,8 @@ inline constexpr std::int32_t no_rate = -1;
 
 // After a crash, a rate with long periods counts what has been leased, not what has started: a
 // process writes to a table that it may start jobs of some weight, before it starts the first of
-// them. A rate with short periods counts as used up when the server starts.
+// them. A rate with short periods counts as used up when the server starts, and when it is
+// promoted.
 inline constexpr std::int64_t longest_unleased = 10 * microseconds_per_second;
 constexpr bool needs_leases(const Rate &rate)
 {
@@ -53,7 +54,8 @@ using RateStarts = std::array<Starts, starts_per_rate>;
 struct RateTableHead {
     std::int32_t free;
     std::int32_t used;
-    std::int64_t started;  // when the server started
+    std::int64_t began;  // when processes of this server could first start jobs
+    bool has_begun;
 };
 
 // The rates that apply to a job.
@@ -83,6 +85,9 @@ public:
     }
 
     void clear(std::int64_t now);
+    // From now on processes of this server may start jobs: it has started, or was promoted. Later
+    // calls do nothing.
+    void begin(std::int64_t now);
 
     std::int32_t find(const LimiterName &name) const;
     // no_rate: there is no room, or not for this owner.

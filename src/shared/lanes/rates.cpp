@@ -22,6 +22,12 @@ std::int32_t find_or_make(core::JobTable &table, const core::RateUse &use)
 
 }  // namespace
 
+void begin_rates() noexcept
+{
+    const InFlightLock lock(LW_EXCLUSIVE);
+    jobs_in_flight().rates().begin(pg::steady_now());
+}
+
 RateLook look_at_rate(const core::RateUse &use)
 {
     const InFlightLock lock(LW_EXCLUSIVE);

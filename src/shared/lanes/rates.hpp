@@ -16,6 +16,8 @@ struct RateLook {
     bool needs_lease;      // first a lease has to be written (grant_lease())
     bool has_room = true;  // false: shared memory has no room for the rate
 };
+// The launcher calls it before it starts the first process that starts jobs.
+void begin_rates() noexcept;
 // Looks for the lightest job that was refused, or if none was, for any weight.
 RateLook look_at_rate(const core::RateUse &use);
 

@@ -18,7 +18,13 @@ $hipq->sql(q{
 		IF job.job_data ? 'wait' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF;
 		INSERT INTO ran VALUES (job.id, job.attempt);
 	END $$;
-	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', claim => 'record')});
+	SELECT hipq.register_job_type('app.main', 'run', handler => 'run', claim => 'record');
+	CREATE TABLE rated (id bigint, at timestamptz);
+	GRANT ALL ON rated TO app;
+	CREATE FUNCTION note(job hipq.job) RETURNS void LANGUAGE sql AS $$
+		INSERT INTO rated VALUES (job.id, clock_timestamp()) $$;
+	SELECT hipq.register_job_type('app.main', 'often', handler => 'note', rate_limit => '2/9 s'),
+		hipq.register_job_type('app.main', 'seldom', handler => 'note', rate_limit => '2/day')});
 
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -76,6 +82,10 @@ unlike(slurp_file($standby->logfile), qr/FATAL:  (?!the database system)|hipq la
 	'the log of the standby has no FATAL, no PANIC, no TRAP and no launcher of hipq');
 
 # ---- the primary crashes while a job runs, and the standby is promoted
+$hipq->sql(q{INSERT INTO hipq.app_main (job_type) SELECT type
+	FROM unnest('{often, seldom}'::text[]) AS type, generate_series(1, 3)});
+$hipq->wait_until('SELECT count(*) = 4 FROM rated') or die 'jobs have no turn';
+$primary->wait_for_catchup($standby);
 $primary->stop('immediate');
 eval { $lock->quit };
 my $start = time();
@@ -92,6 +102,14 @@ is($copy->sql("SELECT string_agg(attempt::text, ' ') FROM ran WHERE id = $runnin
 is($copy->outcome_of('run'), 'succeeded', 'new jobs run on the promoted server');
 is($copy->sql("SELECT state FROM hipq.jobs_detail WHERE id = $future"), 'initial',
 	'the scheduled job waits on the promoted server');
+
+# ---- rates
+ok($copy->wait_until('SELECT count(*) = 5 FROM rated'), 'a job under a rate has its turn');
+cmp_ok($copy->sql(q{SELECT extract(epoch FROM max(at) - min(at)) FROM rated
+	JOIN hipq.jobs USING (id) WHERE job_type = 'often'}), '>', 9,
+	'a promoted server counts what its primary has started');
+is($copy->sql(q{SELECT rate_used FROM hipq.job_types_detail WHERE job_type = 'seldom'}), '2.000',
+	'also in a long period');
 
 # ---- restart and crash of the promoted server
 $standby->restart;

@@ -410,6 +410,17 @@ TEST(RateTable, CountsShortPeriodsAsUsedUpWhenTheServerStarts)
         Capacity::taken);
 }
 
+TEST(RateTable, CountsShortPeriodsAsUsedUpWhenTheServerIsPromoted)
+{
+    RateMemory memory(10, 0);
+    const WeightLimits limits = rate_of_type(exact(3 * one, second));
+    memory.table.rates().begin(9 * second);
+    memory.table.rates().begin(20 * second);  // the process that calls it has started again
+    const std::int64_t end = 9 * second + counted_for(limits.rates.type);
+    EXPECT_EQ(memory.take(memory.insert(1), limits, end - 1), Capacity::rate_used);
+    EXPECT_EQ(memory.take(memory.table.find(1, 1), limits, end), Capacity::taken);
+}
+
 TEST(RateTable, LongPeriodsNeedALease)
 {
     RateMemory memory(10, 0);
