@@ -31,7 +31,8 @@ configure_cmake() {
 # Most unit tests take little time and are not optimized. Their CMakeLists.txt optimizes the long
 # ones.
 build_unit() {
-    "$tools/private-server" && configure_cmake "$build/unit" -O0 && cmake --build "$build/unit" -j2 --target hipq_unit_tests
+    "$tools/private-server" && configure_cmake "$build/unit" -O0 &&
+        cmake --build "$build/unit" -j2 --target hipq_unit_tests
 }
 unit_programs() { echo "$build"/unit/test/unit/hipq_*_tests; }
 

@@ -1,8 +1,8 @@
 // Implements the conditions of throttle limits and rates.
 //
-// Those of limits check whether another job waits for capacity under a limit, which then goes
-// first. Otherwise they compare the running jobs, by the limiters in shared memory, with the limit,
-// as the claim itself does (core::has_capacity).
+// The conditions of limits check whether another job waits for capacity under a limit, which then
+// goes first. Otherwise they compare the running jobs, by the limiters in shared memory, with the
+// limit, as the claim itself does (core::has_capacity).
 #include "claim/conditions.hpp"
 
 #include "catalog/cache.hpp"

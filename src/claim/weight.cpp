@@ -6,7 +6,7 @@
 
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"
-#include "claim/rates.hpp"
+#include "claim/rate_turns.hpp"
 #include "job/claimed_job.hpp"
 #include "job/job_row.hpp"
 #include "pg/internal_write.hpp"

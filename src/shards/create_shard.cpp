@@ -50,6 +50,16 @@ constinit pg::Statement select_known_shard(R"(
     FROM hipq.shard AS shard
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE instance.name = $1 AND shard.node = $2)");
+constinit pg::Statement select_rated(R"(
+    SELECT CASE WHEN queue.rate_limit <> 'NONE' THEN format('Queue "%s.%s"', instance.name, queue.name)
+               ELSE format('Job type "%s" of queue "%s.%s"', type.name, instance.name, queue.name)
+           END
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    LEFT JOIN hipq.job_type AS type ON type.queue_id = queue.queue_id AND type.rate_limit <> 'NONE'
+    WHERE instance.name = $1 AND NOT queue.is_dropped AND (queue.rate_limit <> 'NONE' OR type.name IS NOT NULL)
+    ORDER BY queue.queue_id, type.name
+    LIMIT 1)");
 constinit pg::Statement insert_map(R"(
     INSERT INTO hipq.shard_map (instance_id, cluster, own_node, nodes)
     SELECT instance.instance_id, gen_random_uuid(), 0, array_fill(0::smallint, '{4096}')
@@ -152,6 +162,19 @@ void demand_no_dependent_jobs(const NewShard &shard)
     }
 }
 
+// Each server would keep the rate by itself.
+void demand_no_rates(const NewShard &shard)
+{
+    const pg::Rows rows = pg::as_hipq([&] { return select_rated.run_latest(shard.instance); });
+    if (rows.empty())
+        return;
+    const std::string what = rows.front().text(0);
+    HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+               errmsg("an instance with a rate_limit cannot have shards"),
+               errdetail("%s has one: each server would keep the rate by itself.", what.c_str()),
+               errhint("Set it to NONE, and use throttle_limit, which the servers keep together."));
+}
+
 void demand_fit_servers(const NewShard &shard)
 {
     if (const auto problem = unfit(true))
@@ -245,6 +268,7 @@ void create_shard(NewShard shard)
     demand_no_password("publisher", shard.publisher);
     if (!is_known(shard)) {
         demand_no_dependent_jobs(shard);
+        demand_no_rates(shard);
         demand_fit_servers(shard);
     }
     write_down(shard);

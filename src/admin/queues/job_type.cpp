@@ -4,7 +4,7 @@
 #include "admin/queues/job_type_arguments.hpp"
 #include "admin/queues/job_type_quota.hpp"
 #include "admin/queues/options.hpp"
-#include "admin/queues/rates.hpp"
+#include "admin/queues/rate_arguments.hpp"
 #include "admin/queues/sections.hpp"
 #include "admin/queues/sharding.hpp"
 #include "catalog/cache.hpp"

@@ -8,7 +8,7 @@
 #include "admin/queues/if_exists.hpp"
 #include "admin/queues/many_locks.hpp"
 #include "admin/queues/options.hpp"
-#include "admin/queues/rates.hpp"
+#include "admin/queues/rate_arguments.hpp"
 #include "admin/queues/sections.hpp"
 #include "admin/queues/sharding.hpp"
 #include "admin/queues/table_name.hpp"

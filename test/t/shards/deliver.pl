@@ -30,6 +30,14 @@ like($router->error_of(sprintf q{CALL hipq.create_shard('app', %d, 'host=nowhere
 like($router->error_of(q{CALL hipq.create_shard('app', 3,
 		'host=/nowhere', publisher => 'host=/nowhere')}), qr/08001: could not establish connection/,
 	'create_shard() refuses a server that cannot be reached');
+like($router->error_of(q{SELECT hipq.alter_queue('app.mail', rate_limit => '5/s')}),
+	qr/0A000: queues of an instance with shards cannot have a rate_limit/,
+	'queues of an instance with shards cannot have a rate');
+$router->sql(q{SELECT hipq.create_queue('rated.main', rate_limit => '5/s')});
+like($router->error_of(q{CALL hipq.create_shard('rated', 1,
+		'host=/nowhere', publisher => 'host=/nowhere')}),
+	qr/0A000: an instance with a rate_limit cannot have shards/,
+	'and an instance with a rate cannot have shards');
 is($router->sql('SELECT count(*) FROM hipq.shard WHERE node = 3'), 0,
 	'a refused create_shard() writes nothing');
 is($router->sql('SELECT count(*) FILTER (WHERE node = 0), min(node), max(node) FROM hipq.shard_map,

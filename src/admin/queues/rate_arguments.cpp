@@ -1,5 +1,5 @@
 // Reads rates and their modes.
-#include "admin/queues/rates.hpp"
+#include "admin/queues/rate_arguments.hpp"
 
 #include "core/job/validate.hpp"
 #include "core/limits/rate_text.hpp"
@@ -10,6 +10,13 @@ namespace hipq::admin {
 
 namespace {
 
+// create_shard() locks the row, too, before it looks for rates.
+constinit pg::Statement lock_instance_of_queue(R"(
+    SELECT
+    FROM hipq.queue AS queue
+    JOIN hipq.instance AS instance USING (instance_id)
+    WHERE queue.queue_id = $1
+    FOR KEY SHARE OF instance)");
 constinit pg::Statement select_sharded_queue(R"(
     SELECT instance.name || '.' || queue.name
     FROM hipq.queue AS queue
@@ -34,8 +41,10 @@ void demand_one_server(const std::optional<std::string> &rate, int queue_id)
 {
     if (!rate.has_value() || *rate == core::none_text)
         return;
-    const pg::Rows rows =
-        pg::as_extension_owner([&] { return select_sharded_queue.run_latest(queue_id); });
+    const pg::Rows rows = pg::as_hipq([&] {
+        (void)lock_instance_of_queue.run(queue_id);
+        return select_sharded_queue.run_latest(queue_id);
+    });
     if (rows.empty())
         return;
     const std::string name = rows.front().text(0);
