@@ -127,6 +127,36 @@ is_mended($hipq, 'warning', 'limit below 1', $queue, qr/throttle_limit 0\.1 limi
 alter('throttle_limit => 0');
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', throttle_limit => 0)});
 
+# ---- rates that do not do what they say
+alter(q{rate_limit => '2/min', default_throttle_factor => 5});
+is_mended($hipq, 'warning', 'heavier than the rate', $type,
+	qr/weighs 5, and rate_limit allows 2 in its period/);
+alter(q{rate_mode => 'smooth', default_throttle_factor => 5});
+is_gone($hipq, 'heavier than the rate', $type);
+alter(q{rate_limit => 'NONE', rate_mode => 'exact'});
+$hipq->sql(q{SELECT hipq.alter_queue('app.mail', rate_limit => '4/min')});
+is_mended($hipq, 'warning', 'heavier than the rate', $type, qr/allows 4 in its period/);
+alter(q{rate_limit => '9/2 min', default_throttle_factor => 1});
+is_mended($hipq, 'information', 'rate never reached', $type,
+	qr/rate_limit 9\/2 min is higher than that of its queue, 4\/min/);
+is($hipq->sql(q{SELECT rate_limit FROM hipq.job_types_detail WHERE job_type = 'work'}), '4/min',
+	'the type gets the rate of its queue');
+# A period of the type that is not a multiple of the queue's, smooth rates beside exact ones.
+foreach my $case ([ q{'8/90 s'}, 'exact', 'exact', 0 ], [ q{'9/90 s'}, 'exact', 'exact', 1 ],
+	[ q{'4/s'}, 'exact', 'exact', 0 ], [ q{'5/s'}, 'exact', 'exact', 1 ],
+	[ q{'5/s'}, 'smooth', 'exact', 0 ], [ q{'5/min'}, 'smooth', 'smooth', 1 ],
+	[ q{'3/min'}, 'smooth', 'smooth', 0 ], [ q{'1/10 s'}, 'exact', 'smooth', 1 ],
+	[ q{'1/30 s'}, 'exact', 'smooth', 0 ])
+{
+	my ($rate, $mode, $mode_of_queue, $is_found) = @$case;
+	alter("rate_limit => $rate, rate_mode => '$mode'");
+	$hipq->sql("SELECT hipq.alter_queue('app.mail', rate_mode => '$mode_of_queue')");
+	is(defined finding_of($hipq, 'rate never reached', $type) ? 1 : 0, $is_found,
+		"$rate, $mode, " . ($is_found ? 'is never' : 'can be') . " reached, $mode_of_queue 4/min");
+}
+alter(q{rate_limit => 'NONE', rate_mode => 'exact'});
+$hipq->sql(q{SELECT hipq.alter_queue('app.mail', rate_limit => 'NONE', rate_mode => 'exact')});
+
 # ---- times
 alter(q{default_timeout => '2 h'});
 $hipq->sql(q{SELECT hipq.alter_queue('app.mail', max_timeout => '1 h')});
