@@ -408,10 +408,12 @@ SET ROLE regress_hipq_run_reader;
 SELECT count(*) FROM hipq.enqueued();
 RESET ROLE;
 
--- ---- retry_after: the delay of the retry, instead of the type's; a request holds if its error
--- ends the attempt
+-- ---- retry_after and rate_limited: the delay of the retry, instead of the type's; a request holds
+-- if its error ends the attempt
 SELECT hipq.register_job_type('try.q', 'later', handler => 'run_data', max_retries => 1,
            retry_base => '1 h', retry_jitter => 0),
+       hipq.register_job_type('try.q', 'much later', handler => 'run_data', max_retries => 1,
+           retry_base => '1 s', retry_max => '2 s', retry_jitter => 1),
        hipq.register_job_type('try.q', 'asks later', handler => 'run_data',
            retry_handler => 'run_delay');
 BEGIN;
@@ -429,6 +431,9 @@ FROM (VALUES ('later', $q$SELECT hipq.retry_after('7 min', 'busy')$q$, 1),
              ('later', 'DO $d$ BEGIN PERFORM hipq.retry_after(''7 min''); '
                  'EXCEPTION WHEN OTHERS THEN NULL; END $d$ ', 1),
              ('later', $q$SELECT hipq.fail_retriable('as the type says')$q$, 1),
+             ('much later', $q$SELECT hipq.rate_limited('2 days')$q$, 1),
+             ('much later', $q$SELECT hipq.rate_limited('2 days', '429')$q$, 0),
+             ('much later', $q$SELECT hipq.rate_limited('-1 s')$q$, 1),
              ('asks later', $q$SELECT hipq.retry_after('7 min', 'not before')$q$, 1),
              ('asks later', $q$SELECT 1 / 0$q$, 1)) AS wanted (job_type, statement, max_retries);
 SELECT hipq.run_until_idle('try.q');
@@ -438,8 +443,11 @@ SELECT job_type, regexp_replace(job_data->>'do', '(SELECT hipq.|DO \$d\$ BEGIN P
        CASE WHEN state = 'retry' THEN
            date_trunc('minute', scheduled_run_time - update_time + interval '30 s') END AS waits
 FROM hipq.job WHERE job_type LIKE '%later' ORDER BY id;
+SELECT scheduled_run_time - update_time = interval '2 days' AS is_exact
+FROM hipq.job WHERE job_type = 'much later' AND state = 'retry';
 ROLLBACK;
 SELECT pg_temp.try($$SELECT hipq.retry_after('7 min')$$);
+SELECT pg_temp.try($$SELECT hipq.rate_limited('7 min')$$);
 
 -- ---- dry_fail: what would follow, by the policy or a retry handler
 CREATE FUNCTION run_answer(job hipq.job) RETURNS interval LANGUAGE plpgsql AS $$

@@ -19,6 +19,13 @@ COMMENT ON FUNCTION hipq.retry_after(hipq.duration, text)
     IS 'fails the attempt of the handler that calls it, with reason transient_error; a retry waits '
     'as long as it says. delay: how long; message: the error. It raises HQ002';
 
+CREATE FUNCTION hipq.rate_limited(
+    retry_after hipq.duration, message text DEFAULT 'the service allows no more calls now'
+) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_rate_limited';
+COMMENT ON FUNCTION hipq.rate_limited(hipq.duration, text)
+    IS 'fails the attempt as retry_after() does, because a service allows no more calls now. '
+    'retry_after: how long a retry waits; message: the error. It raises HQ002';
+
 CREATE FUNCTION hipq.snooze(delay hipq.duration) RETURNS void
     LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_snooze';
 COMMENT ON FUNCTION hipq.snooze(hipq.duration)

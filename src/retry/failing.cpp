@@ -1,5 +1,5 @@
-// hipq.fail_retriable, hipq.retry_after and hipq.fail_permanently, with which a handler says how it
-// failed.
+// hipq.fail_retriable, hipq.retry_after, hipq.rate_limited and hipq.fail_permanently, with which a
+// handler says how it failed.
 #include "catalog/checks.hpp"
 #include "job/current_job.hpp"
 #include "pg/arguments.hpp"
@@ -18,6 +18,13 @@ namespace {
         errmsg("%s", message.c_str()));
 }
 
+// `delay`: the argument that says how long the retry waits.
+[[noreturn]] void fail_with_delay(const pg::Arguments &arguments, const char *delay)
+{
+    job::request_retry_after(catalog::check_delay(delay, arguments.duration(delay)));
+    fail(arguments, pg::retriable_failure_sqlstate);
+}
+
 }  // namespace
 
 }  // namespace hipq::retry
@@ -29,10 +36,12 @@ HIPQ_FUNCTION(hipq_fail_retriable)
 
 HIPQ_FUNCTION(hipq_retry_after)
 {
-    const hipq::pg::Arguments arguments(fcinfo);
-    hipq::job::request_retry_after(
-        hipq::catalog::check_delay("delay", arguments.duration("delay")));
-    hipq::retry::fail(arguments, hipq::pg::retriable_failure_sqlstate);
+    hipq::retry::fail_with_delay(hipq::pg::Arguments(fcinfo), "delay");
+}
+
+HIPQ_FUNCTION(hipq_rate_limited)
+{
+    hipq::retry::fail_with_delay(hipq::pg::Arguments(fcinfo), "retry_after");
 }
 
 HIPQ_FUNCTION(hipq_fail_permanently)
