@@ -32,7 +32,7 @@ struct Call {
     int argument_count;
     Oid types[max_arguments];
     Datum values[max_arguments];
-    MemoryContext memory;  // outlives the transactions of the call
+    MemoryContext memory;                         // outlives the transactions of the call
     std::span<const job::ClaimedJob> starting{};  // their starts count under a rate
 };
 
