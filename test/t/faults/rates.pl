@@ -3,7 +3,7 @@
 # random. Handlers mark their beginning by write(2), so that starts count that a crash has undone.
 #
 #   RATE_STARTS     about how many jobs start (20000); a million takes some five minutes
-#   RATE_USED       per cent of a limit that must be used where jobs wait (95; 99 on a quiet machine)
+#   RATE_USED       per cent of a limit that must be used where jobs wait (95; a quiet machine: 99)
 #   SEED            chooses everything but the timing; the test prints it
 use strict;
 use warnings;
@@ -38,7 +38,9 @@ $hipq->sql(q{
 	BEGIN
 		FOREACH job IN ARRAY jobs LOOP PERFORM mark('begin', job.id, job.attempt); END LOOP;
 		FOREACH job IN ARRAY jobs LOOP
-			IF job.id % 500 = 0 AND job.attempt = 1 THEN PERFORM hipq.fail_retriable('again'); END IF;
+			IF job.id % 500 = 0 AND job.attempt = 1 THEN
+				PERFORM hipq.fail_retriable('again');
+			END IF;
 		END LOOP;
 	END $$;
 });
