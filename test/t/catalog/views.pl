@@ -23,7 +23,8 @@ $hipq->sql(q{
 		PERFORM pg_advisory_xact_lock_shared(1); END $$;
 	CREATE FUNCTION fails(data jsonb) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 		RAISE EXCEPTION 'no'; END $$;
-	SELECT hipq.register_job_type(queue, 'hold', handler => 'hold', throttle_limit => 10),
+	SELECT hipq.register_job_type(queue, 'hold', handler => 'hold', throttle_limit => 10,
+			rate_limit => '1000/s'),
 		hipq.register_job_type(queue, 'fails', handler => 'fails', max_retries => 0),
 		hipq.register_job_type(queue, 'outside', handler_kind => 'notify')
 	FROM unnest('{app.mine, other.secret}'::text[]) AS queue});
