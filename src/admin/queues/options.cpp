@@ -79,7 +79,8 @@ void OptionValues::set(const char *name, pg::Parameter value)
 {
     const auto found = std::ranges::find_if(
         options_, [&](const Option &option) { return std::string_view(option.name) == name; });
-    values_.at(static_cast<std::size_t>(found - options_.begin())) = value;
+    if (found != options_.end())
+        values_[static_cast<std::size_t>(found - options_.begin())] = value;
 }
 
 std::string OptionValues::columns() const

@@ -37,7 +37,8 @@ class OptionValues {
 public:
     OptionValues(const pg::Arguments &arguments, std::span<const Option> options);
 
-    // Gives the value of a computed option. A text must live as long as this object.
+    // Gives the value of a computed option, unless the function does not declare it. A text must
+    // live as long as this object.
     void set(const char *name, pg::Parameter value);
 
     // Their columns: "a, b".
