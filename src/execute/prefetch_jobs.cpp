@@ -72,7 +72,6 @@ claim::DueLanes due_lanes(Executor &executor, const catalog::Catalogue &catalogu
         catalogue, executor.ticket.role, [&](const Queue &queue) { return role.may_run(queue); },
         now, &executor.window);
     executor.next_due = due.next;
-    executor.next_turn = pg::infinity;
     std::stable_sort(due.lanes.begin(), due.lanes.end(),
                      [](const claim::Lane &left, const claim::Lane &right) {
                          return claim::runs_before(left.head, right.head);
@@ -302,6 +301,7 @@ bool prefetch_jobs(Executor &executor)
     bool filled = false;
     do {
         executor.leases.forget();
+        executor.next_turn = pg::infinity;
         pg::with_transaction([&] {
             const auto catalogue = catalog::working_catalogue();
             if (claim::enabled_condition().passed() && claim::hold_condition().passed())
