@@ -105,7 +105,7 @@ RateLook look_at_rates(const catalog::Queue &queue, const catalog::JobType &type
 // Leases (core/limits/rate_table.hpp) that a process has written in a transaction.
 class NewLeases {
 public:
-    // Writes those that the rates of a type need. Needs a transaction that may write.
+    // Writes the leases that the rates of a type need. Needs a transaction that may write.
     void write(const catalog::Queue &queue, const catalog::JobType &type);
     // Call after the commit: makes them count. Returns whether there were any, so that jobs may
     // start now.

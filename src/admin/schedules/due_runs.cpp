@@ -1,7 +1,7 @@
 // Decides what becomes of the runs of a schedule that are due, and carries it out.
 //
 // The row of the schedule is locked, and says which run is next. So a run is enqueued once, however
-// many processes try, and again only if the transaction that did so has not committed.
+// many processes try. It is enqueued again only if that transaction was rolled back.
 #include "admin/schedules/due_runs.hpp"
 
 #include "admin/schedules/own_times.hpp"

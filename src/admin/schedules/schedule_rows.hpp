@@ -83,15 +83,14 @@ struct LastRun {
     bool keeps_error = false;  // an earlier error stays, if there is no new one
 };
 
-// Returns the schedules that are due, those that were due first first, but for `put_off`. They may
-// be locked.
+// Returns the schedules that are due, the earliest first, without `put_off`. They may be locked.
 std::vector<int> due_schedules(pg::Time now, const std::vector<std::int64_t> &put_off, int most);
 // When the first one is due, apart from `put_off`; infinity: none is.
 pg::Time next_due_time(const std::vector<std::int64_t> &put_off);
 // Locks a schedule that is due until the transaction ends, and returns it. Nothing: it is not due,
 // or locked.
 std::optional<Schedule> lock_due_schedule(int id, pg::Time now);
-// The schedules that hipq tells whose next time has not come, or that have none.
+// Returns hipq's own schedules whose next time is ahead, or unknown.
 std::vector<Schedule> planned_schedules(pg::Time now);
 
 void set_next(int id, const std::optional<NextRun> &next);

@@ -65,7 +65,7 @@ struct Starts {
 
 // All zero: no start yet.
 struct RateRecord {
-    Weight pending;        // of jobs that were admitted and have not started
+    Weight pending;        // of admitted jobs that have not started
     std::int32_t jobs;     // number of these jobs
     std::int32_t oldest;   // place of the oldest starts that are kept
     std::int32_t count;    // of starts that are kept

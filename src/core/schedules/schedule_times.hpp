@@ -4,9 +4,9 @@
 // each moment that matches by the clock of its zone. So '0 * * * *' runs 23 times on the day on
 // which clocks go forward and 25 times when they go back. Any other one has fixed times of the day,
 // and runs once at each of them: a time that the clock skips is the end of the gap, and a time that
-// it shows twice is the first one. What falls together is one run. A clock that is changed by more
-// than three hours has been corrected, as where a zone crosses the date line: skipped times are
-// left out, and repeated ones are repeated.
+// it shows twice is the first one. Runs that fall together are one run. A clock that is changed by
+// more than three hours has been corrected, as where a zone crosses the date line: skipped times
+// are left out, and repeated ones are repeated.
 //
 // An expression in seconds runs at the multiples of that many seconds since 2000-01-01 UTC.
 #pragma once
