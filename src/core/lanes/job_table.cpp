@@ -37,6 +37,7 @@ void JobTable::clear(std::int64_t now)
 {
     limiters_.clear();
     rates_.clear(now);
+    breakers_.clear();
     head_->used = 0;
     head_->freed = FreedCapacity{};
     head_->free = entries_.empty() ? no_entry : 0;
@@ -142,6 +143,7 @@ void JobTable::erase(std::int32_t entry)
     unlink_from_holder(gone);
     lift(gone);
     give_back_rates(gone);
+    leave_breaker(gone);
     gone = JobEntry{};
     gone.next = head_->free;
     head_->free = entry;
@@ -181,6 +183,41 @@ void JobTable::give_back_rates(JobEntry &job)
             head_->freed.any = true;
 }
 
+// Returns false if the breaker of the type does not admit the job now.
+bool JobTable::find_breaker(const JobEntry &job, const Load &load, const StartBreaker &wanted,
+                            std::int64_t now, std::int32_t &found)
+{
+    found = no_breaker;
+    if (!wanted.any())
+        return true;
+    found = breakers_.find_or_make({job.database, job.queue_id, load.type, 0}, wanted, now);
+    return found != no_breaker && breakers_.ask(found, wanted.rule, now) != Breaker::Answer::none;
+}
+
+void JobTable::leave_breaker(JobEntry &job)
+{
+    if (std::exchange(job.has_breaker, false) &&
+        breakers_.give_back(job.breaker, job.breaker_generation))
+        head_->freed.any = true;
+}
+
+bool JobTable::conclude(std::int32_t entry, bool has_failed, std::int64_t now)
+{
+    JobEntry &job = (*this)[entry];
+    if (!std::exchange(job.has_breaker, false))
+        return false;
+    const std::int64_t before = breakers_[job.breaker].change;
+    if (breakers_.end(job.breaker, job.breaker_generation, has_failed, now))
+        head_->freed.any = true;
+    return breakers_[job.breaker].change != before;
+}
+
+void JobTable::order(std::int32_t breaker, const BreakerOrder &order, std::int64_t now)
+{
+    if (breakers_.order(breaker, order, now))
+        head_->freed.any = true;
+}
+
 void JobTable::start(std::int32_t entry, std::int64_t now, bool is_first_call)
 {
     JobEntry &job = (*this)[entry];
@@ -194,6 +231,8 @@ void JobTable::start(std::int32_t entry, std::int64_t now, bool is_first_call)
 bool JobTable::admit_again(std::int32_t entry, std::int64_t now)
 {
     JobEntry &job = (*this)[entry];
+    if (job.has_breaker && !breakers_.is_current(job.breaker, job.breaker_generation))
+        return false;
     if (!job.is_rated || !job.is_started)
         return true;
     for (const std::int32_t rate : job.rates)
@@ -213,9 +252,12 @@ bool JobTable::admit_again(std::int32_t entry, std::int64_t now)
 Admission JobTable::admission_of(std::int32_t entry) const
 {
     const JobEntry &job = at(entry);
+    const bool by_breaker =
+        job.has_breaker && breakers_.is_current(job.breaker, job.breaker_generation);
     if (job.is_weighed && job.weight == 0)
-        return {true, true};
-    return {job.is_rated && job.rates[0] != no_rate, job.is_rated && job.rates[1] != no_rate};
+        return {true, true, by_breaker};
+    return {job.is_rated && job.rates[0] != no_rate, job.is_rated && job.rates[1] != no_rate,
+            by_breaker};
 }
 
 Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits,
@@ -224,6 +266,9 @@ Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const Wei
     JobEntry &job = (*this)[entry];
     if (job.is_weighed)
         return Capacity::taken;
+    std::int32_t breaker = no_breaker;
+    if (!find_breaker(job, load, limits.breaker, now, breaker))
+        return Capacity::breaker_open;
     RateNumbers rates{};
     if (limits.rates.any() && !find_rates(job, load, limits.rates, now, rates))
         return Capacity::rate_used;
@@ -235,6 +280,11 @@ Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const Wei
     if (load.key != 0 && !limiters_.admits(names[2], load.weight, limits.key, limits.is_shared))
         return Capacity::key_full;
     weigh(entry, load);
+    if (breaker != no_breaker) {
+        job.has_breaker = true;
+        job.breaker = breaker;
+        job.breaker_generation = breakers_.admit(breaker, limits.breaker.rule, now);
+    }
     if (!limits.rates.any())
         return Capacity::taken;
     job.is_rated = true;

@@ -53,20 +53,31 @@ struct JobEntry {
     bool is_weighed;    // it counts in these limiters, with this weight, until the entry is erased
     bool is_rated;      // it was admitted under these rates, with this weight
     bool is_started;    // and has started
+    bool has_breaker;   // this breaker admitted it, and waits for its end
     std::array<std::int32_t, limiters_per_job> limiters;
     std::array<std::int32_t, rates_per_job> rates;
+    std::int32_t breaker;
+    std::uint32_t breaker_generation;
     Weight weight;
     Weight rated_weight;
 };
 
-// The result of a request for capacity. If a limit is full, the job waits there. A rate is used up
-// for a time: RateTable::ask() tells until when.
-enum class Capacity : unsigned char { taken, queue_full, type_full, key_full, rate_used };
+// The result of a request for capacity. If a limit is full, the job waits there. A rate is used up,
+// or a breaker open, for a time: a look at them tells until when.
+enum class Capacity : unsigned char {
+    taken,
+    queue_full,
+    type_full,
+    key_full,
+    rate_used,
+    breaker_open
+};
 
-// Which rates admitted a job.
+// What admitted a job: rates, and a breaker that has not changed since.
 struct Admission {
     bool by_queue = false;
     bool by_type = false;
+    bool by_breaker = false;
     constexpr bool suffices(const StartRates &rates) const
     {
         return (by_queue || !rates.queue.is_set()) && (by_type || !rates.type.is_set());
@@ -99,13 +110,14 @@ struct JobTableHead {
 class JobTable {
 public:
     JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets,
-             std::span<HolderList> holders, LimiterTable limiters, RateTable rates = {})
+             std::span<HolderList> holders, LimiterTable limiters, RateTable rates = {},
+             BreakerTable breakers = {})
         : head_(head), entries_(entries), buckets_(buckets), holders_(holders), limiters_(limiters),
-          rates_(rates)
+          rates_(rates), breakers_(breakers)
     {
     }
 
-    // `now`: of the clock of rates, as below.
+    // `now`: of the clock of rates and breakers, as below.
     void clear(std::int64_t now = 0);
 
     // Enters a job that is not in flight yet. no_entry: the job is in flight already, or the table
@@ -119,18 +131,23 @@ public:
     // The same, as the earliest.
     void hand_back(std::int32_t entry, std::int32_t holder);
 
-    // Counts a job in flight in its limiters if all of them have capacity and all rates admit it; a
-    // job that is counted already has it.
+    // Counts a job in flight in its limiters if all of them have capacity, and its rates and its
+    // breaker admit it; a job that is counted already has it.
     Capacity take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits,
                            std::int64_t now = 0);
     // The job starts: its code runs next. Until then it counts in its rates as if it started now.
     // is_first_call: of its handler, in the process that calls it.
     void start(std::int32_t entry, std::int64_t now, bool is_first_call = false);
     // A started job is to start once more. Returns false, and changes nothing, if a rate does not
-    // admit it now.
+    // admit it now, or its breaker has changed.
     [[nodiscard]] bool admit_again(std::int32_t entry, std::int64_t now);
-    // Which rates admitted the job; of weight 0 it needs none.
+    // The job's attempt has ended, and counts for the breaker that admitted it. Returns whether
+    // that has opened or closed.
+    bool conclude(std::int32_t entry, bool has_failed, std::int64_t now);
+    // What admitted the job; of weight 0 it needs no rate.
     Admission admission_of(std::int32_t entry) const;
+    // Carries out what a user ordered.
+    void order(std::int32_t breaker, const BreakerOrder &order, std::int64_t now);
     // Counts the job regardless of capacity. A job that is counted with another weight or key is
     // counted again with the new one.
     void weigh(std::int32_t entry, const Load &load);
@@ -142,6 +159,8 @@ public:
     FreedCapacity take_freed_capacity() { return std::exchange(head_->freed, FreedCapacity{}); }
     RateTable &rates() { return rates_; }
     const RateTable &rates() const { return rates_; }
+    BreakerTable &breakers() { return breakers_; }
+    const BreakerTable &breakers() const { return breakers_; }
     LimiterTable &limiters() { return limiters_; }
     const LimiterTable &limiters() const { return limiters_; }
 
@@ -202,7 +221,10 @@ private:
     using RateNumbers = std::array<std::int32_t, rates_per_job>;
     bool find_rates(const JobEntry &job, const Load &load, const StartRates &rates,
                     std::int64_t now, RateNumbers &found);
+    bool find_breaker(const JobEntry &job, const Load &load, const StartBreaker &wanted,
+                      std::int64_t now, std::int32_t &found);
     void give_back_rates(JobEntry &job);
+    void leave_breaker(JobEntry &job);
     void note_capacity(const LimiterName &name);
     JobTableHead *head_;
     std::span<JobEntry> entries_;
@@ -210,6 +232,7 @@ private:
     std::span<HolderList> holders_;
     LimiterTable limiters_;
     RateTable rates_;
+    BreakerTable breakers_;
 };
 
 }  // namespace hipq::core

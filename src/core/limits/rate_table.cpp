@@ -1,4 +1,4 @@
-// Implements the table as a chained hash table with a list of free entries.
+// Implements the table of rates.
 #include "core/limits/rate_table.hpp"
 
 #include <utility>
@@ -7,17 +7,11 @@ namespace hipq::core {
 
 void RateTable::clear(std::int64_t now)
 {
-    if (head_ == nullptr)
-        return;  // without memory: tests of the other tables
-    head_->used = 0;
-    head_->began = now;
-    head_->has_begun = false;
-    head_->free = entries_.empty() ? no_rate : 0;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-        entries_[i] = RateEntry{};
-        entries_[i].next = i + 1 < entries_.size() ? static_cast<std::int32_t>(i + 1) : no_rate;
+    if (head_ != nullptr) {
+        head_->began = now;
+        head_->has_begun = false;
     }
-    std::fill(buckets_.begin(), buckets_.end(), no_rate);
+    table_.clear();
 }
 
 void RateTable::begin(std::int64_t now)
@@ -26,62 +20,16 @@ void RateTable::begin(std::int64_t now)
         head_->began = now;
 }
 
-std::int32_t RateTable::find(const LimiterName &name) const
-{
-    if (entries_.empty())
-        return no_rate;
-    std::int32_t entry = bucket_of(name);
-    while (entry != no_rate && at(entry).name != name)
-        entry = at(entry).next;
-    return entry;
-}
-
-bool RateTable::may_make(std::uint32_t owner, int owner_share) const
-{
-    const auto own = std::ranges::count_if(entries_, [&](const RateEntry &each) {
-        return each.name.database != 0 && each.owner == owner;
-    });
-    return may_take_one(table_quota(std::ssize(entries_), owner_share), {head_->used, own});
-}
-
-void RateTable::make_room(std::int64_t now)
-{
-    for (std::int32_t i = 0; i < std::ssize(entries_); ++i)
-        if (at(i).name.database != 0 && window(i).is_idle(at(i).rate, now))
-            erase(i);
-}
-
-void RateTable::erase(std::int32_t entry)
-{
-    std::int32_t *link = &bucket_of(at(entry).name);
-    while (*link != entry)
-        link = &at(*link).next;
-    *link = at(entry).next;
-    at(entry) = RateEntry{};
-    at(entry).next = head_->free;
-    head_->free = entry;
-    --head_->used;
-}
-
 std::int32_t RateTable::find_or_make(const RateUse &use, int owner_share, std::int64_t now)
 {
-    std::int32_t entry = find(use.name);
-    if (entry != no_rate || entries_.empty())
+    std::int32_t entry = table_.find(use.name);
+    if (entry != no_rate)
         return entry;
-    if (head_->free == no_rate || !may_make(use.owner, owner_share))
-        make_room(now);
-    if (head_->free == no_rate || !may_make(use.owner, owner_share))
+    entry = table_.make(use.name, use.owner, owner_share,
+                        [&](std::int32_t i) { return window(i).is_idle(at(i).rate, now); });
+    if (entry == no_rate)
         return no_rate;
-    entry = head_->free;
-    head_->free = at(entry).next;
-    ++head_->used;
-    std::int32_t &bucket = bucket_of(use.name);
-    at(entry) = RateEntry{};
-    at(entry).name = use.name;
-    at(entry).owner = use.owner;
     at(entry).rate = use.rate;
-    at(entry).next = bucket;
-    bucket = entry;
     // Nothing is known of what was started before, here or on the primary.
     if (!needs_leases(use.rate) && now < head_->began + counted_for(use.rate))
         window(entry).record(use.rate,
@@ -116,7 +64,7 @@ void RateTable::note_refused(std::int32_t entry, Weight weight)
 
 void RateTable::forget_refused(std::uint32_t database)
 {
-    for (RateEntry &each : entries_)
+    for (RateEntry &each : table_.all())
         if (each.name.database == database)
             each.refused = 0;
 }

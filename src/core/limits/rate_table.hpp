@@ -1,12 +1,12 @@
-// The rates of queues and job types in use: a hash table over memory that its user provides, so
-// that it can live in shared memory.
+// The rates of queues and job types in use, in a table that can live in shared memory
+// (name_table.hpp).
 //
 // A rate is entered when it is first needed, and may lose its place when nothing that it has
 // recorded matters any more. Times are microseconds of the clock of rate.hpp. The caller does the
 // locking.
 #pragma once
 
-#include "core/limits/fair_quota.hpp"
+#include "core/limits/name_table.hpp"
 #include "core/limits/rate.hpp"
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace hipq::core {
 
-inline constexpr std::int32_t no_rate = -1;
+inline constexpr std::int32_t no_rate = no_named;
 
 // After a crash, a rate with long periods counts what has been leased, not what has started: a
 // process writes to a table that it may start jobs of some weight, before it starts the first of
@@ -35,11 +35,8 @@ constexpr Weight lease_of(const Rate &rate, Weight weight)
                                         : weight;
 }
 
-struct RateEntry {
-    LimiterName name;     // database 0: free
-    std::uint32_t owner;  // of the queue
-    std::int32_t next;    // in its bucket, or in the list of free entries
-    Rate rate;            // as last used
+struct RateEntry : NamedEntry {
+    Rate rate;  // as last used
     RateRecord state;
     Weight leased;             // what is left of the latest lease
     std::int64_t lease_time;   // of that lease
@@ -52,8 +49,7 @@ inline constexpr std::size_t starts_per_rate = 128;
 using RateStarts = std::array<Starts, starts_per_rate>;
 
 struct RateTableHead {
-    std::int32_t free;
-    std::int32_t used;
+    NameTableHead table;
     std::int64_t began;  // when processes of this server could first start jobs
     bool has_begun;
 };
@@ -80,7 +76,7 @@ public:
     RateTable() = default;
     RateTable(RateTableHead *head, std::span<RateEntry> entries, std::span<RateStarts> starts,
               std::span<std::int32_t> buckets)
-        : head_(head), entries_(entries), starts_(starts), buckets_(buckets)
+        : head_(head), table_(&head->table, entries, buckets), starts_(starts)
     {
     }
 
@@ -89,7 +85,7 @@ public:
     // calls do nothing.
     void begin(std::int64_t now);
 
-    std::int32_t find(const LimiterName &name) const;
+    std::int32_t find(const LimiterName &name) const { return table_.find(name); }
     // no_rate: there is no room, or not for this owner.
     std::int32_t find_or_make(const RateUse &use, int owner_share, std::int64_t now);
 
@@ -124,22 +120,14 @@ public:
         return {at(entry).state, starts_[static_cast<std::size_t>(entry)]};
     }
     const RateEntry &operator[](std::int32_t entry) const { return at(entry); }
-    std::span<const RateEntry> all() const { return entries_; }
-    std::size_t size() const { return static_cast<std::size_t>(head_->used); }
+    std::span<const RateEntry> all() const { return table_.all(); }
+    std::size_t size() const { return table_.size(); }
 
 private:
-    RateEntry &at(std::int32_t entry) const { return entries_[static_cast<std::size_t>(entry)]; }
-    std::int32_t &bucket_of(const LimiterName &name) const
-    {
-        return buckets_[hash_of(name) % buckets_.size()];
-    }
-    bool may_make(std::uint32_t owner, int owner_share) const;
-    void make_room(std::int64_t now);
-    void erase(std::int32_t entry);
+    RateEntry &at(std::int32_t entry) const { return table_.at(entry); }
     RateTableHead *head_ = nullptr;
-    std::span<RateEntry> entries_{};
+    NameTable<RateEntry> table_{};
     std::span<RateStarts> starts_{};
-    std::span<std::int32_t> buckets_{};
 };
 
 }  // namespace hipq::core

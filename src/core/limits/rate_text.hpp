@@ -14,6 +14,8 @@
 #include "core/limits/rate.hpp"
 #include "core/limits/time_windows.hpp"
 
+#include <optional>
+
 namespace hipq::core {
 
 // Parses; never throws. The mode is RateMode::exact.

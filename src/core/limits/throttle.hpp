@@ -6,6 +6,7 @@
 // pointers, no allocation, straight-line code. The caller does the locking.
 #pragma once
 
+#include "core/limits/breaker_table.hpp"
 #include "core/limits/limiter_name.hpp"
 #include "core/limits/node_shares.hpp"
 #include "core/limits/rate_table.hpp"
@@ -51,9 +52,10 @@ struct WeightLimits {
     Weight key;              // for each key of the type
     bool is_shared = false;  // among several nodes: the shares of this node replace the limits
     StartRates rates{};
+    StartBreaker breaker{};
     constexpr bool any() const
     {
-        return std::max({queue, type, key}) >= weight_unit || rates.any();
+        return std::max({queue, type, key}) >= weight_unit || rates.any() || breaker.any();
     }
 };
 
