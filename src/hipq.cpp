@@ -15,6 +15,7 @@
 #include "shared/databases/database_slots.hpp"
 #include "shared/databases/dirty_queues.hpp"
 #include "shared/databases/rounds.hpp"
+#include "shared/executors/breaker_notes.hpp"
 #include "shared/executors/cancellations.hpp"
 #include "shared/executors/clear_database.hpp"
 #include "shared/executors/executor_slots.hpp"
@@ -87,6 +88,7 @@ void _PG_init()
         hipq::workers::watch_workers();
         hipq::workers::watch_offers();
         hipq::workers::watch_external_jobs();
+        hipq::executors::watch_breakers();  // after external jobs: it is called before them
         hipq::executors::watch_decisions();
         hipq::executors::watch_cancellations();
         hipq::statistics::watch_statistics();

@@ -23,6 +23,7 @@ int max_databases = 256;
 int max_running = 4'096;
 int max_lanes = 16'384;
 int max_rates = 1'024;
+int max_breakers = 1'024;
 int max_owner_share = 75;
 int audit_rate = 1'000;
 int reserved_executors = 1;
@@ -166,6 +167,9 @@ constexpr Count counts[] = {
     {"hipq.max_rates", &max_rates, 16, 100'000, Change::restart,
      "Room in shared memory for rate limits of queues and job types.",
      "Each takes 2.2 kB. Without room for one, jobs under it wait."},
+    {"hipq.max_breakers", &max_breakers, 16, 100'000, Change::restart,
+     "Room in shared memory for breakers of job types.",
+     "Each takes 0.3 kB. Without room for one, jobs of its type wait."},
     {"hipq.max_owner_share", &max_owner_share, 1, 100, Change::reload,
      "Most that one role may have of each table in shared memory, in percent.",
      "As queue owner, or by its external workers: of what it has and what is free together. 100: "

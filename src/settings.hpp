@@ -23,8 +23,9 @@ extern char *databases;  // hipq.databases: '*' or a comma-separated list of the
 extern int max_executors;  // hipq.max_executors: cluster-wide, 0 = none
 extern int
     max_running;  // hipq.max_running: jobs that executors have in flight at a time, cluster-wide
-extern int max_rates;  // hipq.max_rates: in shared memory, cluster-wide
-extern int max_lanes;  // hipq.max_lanes: in shared memory, cluster-wide
+extern int max_rates;     // hipq.max_rates: in shared memory, cluster-wide
+extern int max_breakers;  // hipq.max_breakers: in shared memory, cluster-wide
+extern int max_lanes;     // hipq.max_lanes: in shared memory, cluster-wide
 extern int
     max_owner_share;  // hipq.max_owner_share, %: of each table in shared memory, for one role
 extern int

@@ -252,6 +252,7 @@ CREATE TABLE hipq.job_type (
     rate_limit              hipq.rate   NOT NULL DEFAULT 'NONE',
     rate_mode               text        NOT NULL DEFAULT 'exact'
         CONSTRAINT job_type_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth')),
+    breaker                 hipq.breaker_rule NOT NULL DEFAULT 'NONE',
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none
         CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
@@ -330,6 +331,9 @@ COMMENT ON COLUMN hipq.job_type.rate_limit
     'limit';
 COMMENT ON COLUMN hipq.job_type.rate_mode
     IS 'exact = never more in any such time; smooth = starts at even distances';
+COMMENT ON COLUMN hipq.job_type.breaker
+    IS 'how many of its attempts must fail in a time for no more to start, and for how long; NONE '
+    '= no breaker';
 
 -- Every process caches queues, job types, pauses and the workers of each type; any statement that
 -- changes one of these makes all processes read it again. A row trigger reports only the queue or

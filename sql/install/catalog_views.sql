@@ -301,7 +301,8 @@ COMMENT ON COLUMN hipq.queues_detail.waiting_window IS 'jobs outside their time 
 COMMENT ON COLUMN hipq.queues_detail.waiting_hold
     IS 'due jobs of which none may run: hipq is off, the database is held, the queue owner may '
     'not connect';
-COMMENT ON COLUMN hipq.queues_detail.waiting_pause IS 'due jobs that are paused, in any way';
+COMMENT ON COLUMN hipq.queues_detail.waiting_pause
+    IS 'due jobs that are paused, in any way, or whose breaker is open';
 COMMENT ON COLUMN hipq.queues_detail.waiting_handler IS 'due jobs whose handler is missing';
 COMMENT ON COLUMN hipq.queues_detail.waiting_throttle
     IS 'due jobs that a throttle limit keeps back';
@@ -464,7 +465,10 @@ SELECT seen.name AS queue,
        CASE
            WHEN job_type.rate_limit <> 'NONE' THEN coalesce(round(rate.used / 1000.0, 3), 0.000)
        END AS rate_used,
-       rate.next_turn
+       rate.next_turn,
+       nullif(job_type.breaker, 'NONE') AS breaker,
+       coalesce(breaker.state, 'closed') AS breaker_state,
+       breaker.until AS breaker_until
 FROM hipq.job_type
 JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
 JOIN hipq.queue ON queue.queue_id = seen.queue_id
@@ -474,6 +478,15 @@ LEFT JOIN hipq._worker_services() AS service
 LEFT JOIN hipq._rates() AS rate
     ON rate.queue_id = queue.queue_id AND rate.job_type = job_type.name
     AND job_type.rate_limit <> 'NONE'
+LEFT JOIN LATERAL (
+    SELECT now_is.state, now_is.until
+    FROM hipq._breaker(job_type.queue_id, job_type.name) AS now_is
+    WHERE job_type.breaker <> 'NONE'
+       OR EXISTS (
+           SELECT FROM hipq.breaker_state AS stored
+           WHERE stored.queue_id = job_type.queue_id AND stored.job_type = job_type.name
+       )
+) AS breaker ON true
 WHERE NOT queue.is_dropped
 OFFSET 0;
 COMMENT ON VIEW hipq.job_types_detail
@@ -555,3 +568,10 @@ COMMENT ON COLUMN hipq.job_types_detail.rate_used
     IS 'how much of rate_limit is used up now; NULL = no limit';
 COMMENT ON COLUMN hipq.job_types_detail.next_turn
     IS 'when a job of throttle_factor 1 may start; in the past: now; NULL = nothing has started';
+COMMENT ON COLUMN hipq.job_types_detail.breaker
+    IS 'how many of its attempts must fail in a time for no more to start, and for how long; NULL '
+    '= no breaker';
+COMMENT ON COLUMN hipq.job_types_detail.breaker_state
+    IS 'closed = jobs start; open = none does; half open = one does, as a trial';
+COMMENT ON COLUMN hipq.job_types_detail.breaker_until
+    IS 'until when it is open, or was; NULL = it is closed, or open until close_breaker()';

@@ -23,6 +23,25 @@ COMMENT ON DOMAIN hipq.rate
     IS 'how many jobs may start in a time, such as ''100/min'', in canonical form; ''NONE'' means '
     'any number';
 
+CREATE FUNCTION hipq._is_breaker_rule(rule text) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__is_breaker_rule';
+COMMENT ON FUNCTION hipq._is_breaker_rule(text)
+    IS 'true; 22023: it is none, with the place where it is not';
+
+CREATE DOMAIN hipq.breaker_rule AS text COLLATE "C"
+    CONSTRAINT breaker_rule_can_be_read CHECK (hipq._is_breaker_rule(VALUE));
+COMMENT ON DOMAIN hipq.breaker_rule
+    IS 'when a breaker opens, and for how long, such as ''50% of 20 in 1 min, open 30 s'', in '
+    'canonical form; ''NONE'' means never';
+
+CREATE FUNCTION hipq._breaker(
+    queue_id integer, job_type text, OUT state text, OUT since timestamptz, OUT until timestamptz,
+    OUT cause text
+) LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'hipq__breaker';
+COMMENT ON FUNCTION hipq._breaker(integer, text)
+    IS 'the breaker of a job type now: closed, open or half open; since and until when (NULL = '
+    'until close_breaker()), and why. All NULL: the caller may not see it';
+
 -- Written before jobs start, because shared memory does not survive a crash. The rows of one server
 -- are of no use to another, so pg_dump leaves them out.
 CREATE TABLE hipq.rate_lease (

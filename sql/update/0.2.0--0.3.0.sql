@@ -160,6 +160,16 @@ COMMENT ON DOMAIN hipq.rate
     IS 'how many jobs may start in a time, such as ''100/min'', in canonical form; ''NONE'' means '
     'any number';
 -- new: hipq.rate_lease
+CREATE FUNCTION hipq._is_breaker_rule(rule text) RETURNS boolean
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__is_breaker_rule';
+COMMENT ON FUNCTION hipq._is_breaker_rule(text)
+    IS 'true; 22023: it is none, with the place where it is not';
+CREATE DOMAIN hipq.breaker_rule AS text COLLATE "C"
+    CONSTRAINT breaker_rule_can_be_read CHECK (hipq._is_breaker_rule(VALUE));
+COMMENT ON DOMAIN hipq.breaker_rule
+    IS 'when a breaker opens, and for how long, such as ''50% of 20 in 1 min, open 30 s'', in '
+    'canonical form; ''NONE'' means never';
+-- new: hipq.breaker_state
 ALTER TABLE hipq.queue ADD COLUMN rate_limit hipq.rate NOT NULL DEFAULT 'NONE';
 ALTER TABLE hipq.queue ADD COLUMN rate_mode text NOT NULL DEFAULT 'exact'
     CONSTRAINT queue_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth'));
@@ -170,6 +180,10 @@ COMMENT ON COLUMN hipq.queue.rate_mode
 ALTER TABLE hipq.job_type ADD COLUMN rate_limit hipq.rate NOT NULL DEFAULT 'NONE';
 ALTER TABLE hipq.job_type ADD COLUMN rate_mode text NOT NULL DEFAULT 'exact'
     CONSTRAINT job_type_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth'));
+ALTER TABLE hipq.job_type ADD COLUMN breaker hipq.breaker_rule NOT NULL DEFAULT 'NONE';
+COMMENT ON COLUMN hipq.job_type.breaker
+    IS 'how many of its attempts must fail in a time for no more to start, and for how long; NONE '
+    '= no breaker';
 COMMENT ON COLUMN hipq.job_type.rate_limit
     IS 'limit on the sum of throttle_factor over jobs of the type that start in a time; NONE = no '
     'limit';

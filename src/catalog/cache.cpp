@@ -125,7 +125,7 @@ void give_contents(Queue &queue, const KnownQueue *before, const QueueVersion &n
                       : std::make_shared<QueueTypes>(queue.id);
     queue.pauses = before != nullptr && before->version.pauses == now.pauses
                        ? before->queue->pauses
-                       : std::make_shared<QueuePauses>(queue.id);
+                       : std::make_shared<QueuePauses>(queue.id, queue.has_waits);
 }
 
 // Returns the changes that this process has received until now.

@@ -37,6 +37,15 @@ struct Pause {
     std::optional<int> crashes{};
 };
 
+// A breaker that is not closed: a row of hipq.breaker_state.
+struct OpenBreaker {
+    std::int64_t change;  // see core/limits/breaker_table.hpp
+    pg::Time since;
+    pg::Time until = pg::infinity;    // infinity: until a user closes it
+    std::optional<std::string> by{};  // a role; nothing: it opened by itself
+    std::string reason;               // "NONE": none was given
+};
+
 // A hold: a logical subscription brought the jobs of the queue, which belong to another server.
 struct QueueHold {
     std::string subscription;
@@ -86,6 +95,7 @@ struct JobType {
     core::Weight throttle_limit;
     core::Weight throttle_limit_per_key;
     core::Rate rate{};
+    core::BreakerRule breaker{};
     bool is_registered;                                 // by a user, and not added because of a job
     std::shared_ptr<const JobParameters> parameters{};  // null: the type declares none
     core::RetryRules rules() const { return {retry_on, do_not_retry_on}; }
@@ -110,7 +120,7 @@ struct Queue {
     std::string name;
     Oid owner;
     std::string table;  // within schema hipq, unquoted
-    bool has_waits;     // it has column waits_for, which 0.2.0 lacks
+    bool has_waits;     // it has column waits_for, which 0.2.0 lacks, as other tables of 0.3.0
     bool is_strict;
     bool is_dropped;
     bool history_all;
@@ -189,6 +199,9 @@ struct Queue {
     const PausedKeys::value_type *find_key_pause(std::string_view job_type,
                                                  std::string_view throttle_key) const;
     bool has_paused_keys() const;
+    // The breaker of a type as the tables have it; null: it is closed. Shared memory may know
+    // better (claim/type_breaker.hpp).
+    const OpenBreaker *find_open_breaker(std::string_view job_type) const;
     // How keys and limits determine which node a job goes to.
     core::Placement placement() const;
 };

@@ -1,6 +1,6 @@
-// The triggers on hipq.queue, hipq.instance, hipq.job_type, hipq.pause and hipq.queue_hold that
-// make every process read changed parts again. A write that does not come from hipq itself is taken
-// for a restore.
+// The triggers on hipq.queue, hipq.instance, hipq.job_type, hipq.pause, hipq.breaker_state and
+// hipq.queue_hold that make every process read changed parts again. A write that does not come from
+// hipq itself is taken for a restore.
 #include "catalog/changes.hpp"
 #include "pg/guard.hpp"
 #include "pg/internal_write.hpp"

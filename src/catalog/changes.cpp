@@ -51,9 +51,9 @@ bool note_change(Versions &all, Part part, int number)
 
 bool is_read_whole(Oid relation)
 {
-    return relation == watched.queue || relation == watched.pause || relation == watched.instance ||
-           relation == watched.hold || relation == watched.map || relation == watched.coming ||
-           relation == watched.leaving || relation == watched.move;
+    return relation == watched.queue || relation == watched.pause || relation == watched.breaker ||
+           relation == watched.instance || relation == watched.hold || relation == watched.map ||
+           relation == watched.coming || relation == watched.leaving || relation == watched.move;
 }
 
 // Handles a message under an OID above those of tables.
@@ -82,7 +82,7 @@ void take_message(Versions &all, Oid table)
     ++all.changes;
     if (has_types)
         note_change_of_all(all, Part::types);
-    if (is_any || table == watched.pause)
+    if (is_any || table == watched.pause || table == watched.breaker)
         note_change_of_all(all, Part::pauses);
     if (is_whole)
         ++all.whole;
@@ -137,7 +137,7 @@ void find_tables()
         watched = {find("queue"),        find("job_type"),      find("pause"),
                    find("instance"),     find("queue_hold"),    find("shard_map"),
                    find("shard_coming"), find("shard_leaving"), find("shard_move"),
-                   find("schedule")};
+                   find("schedule"),     find("breaker_state")};
     });
 }
 

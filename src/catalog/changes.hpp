@@ -19,7 +19,7 @@ namespace hipq::catalog {
 enum class Part : unsigned char {
     queue,     // the row of a queue, its own pause, and whether it is held
     types,     // the queue's job types
-    pauses,    // pauses of its job types and of their throttle keys
+    pauses,    // pauses of its job types and of their throttle keys, and its open breakers
     instance,  // what the row and the pause of an instance say of all its queues
 };
 
@@ -54,7 +54,7 @@ Versions &versions();
 
 // The tables whose changes this process listens for. InvalidOid: the table does not exist.
 struct WatchedTables {
-    Oid queue, job_type, pause, instance, hold, map, coming, leaving, move, schedule;
+    Oid queue, job_type, pause, instance, hold, map, coming, leaving, move, schedule, breaker;
 };
 const WatchedTables &watched_tables();
 

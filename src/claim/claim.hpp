@@ -88,19 +88,24 @@ private:
     std::map<std::int64_t, Held> rows_;
 };
 
-// When jobs of a type may start under the rates of its queue and of the type.
-struct RateLook {
+// When jobs of a type may start under its breaker, and the rates of its queue and of the type.
+struct TurnLook {
     pg::Time turn{0};                                              // `now` or before: at once
     core::Weight left = std::numeric_limits<core::Weight>::max();  // that may start at once
+    bool is_probe = false;                                         // one job may try
     bool needs_lease = false;                                      // see NewLeases
     // How many jobs to take at once, at most: jobs without a turn would go back into their lane.
     std::size_t most(std::size_t wanted) const
     {
-        const auto turns = static_cast<std::size_t>(left / core::weight_unit);
+        const auto turns = is_probe ? 1 : static_cast<std::size_t>(left / core::weight_unit);
         return std::clamp<std::size_t>(turns, 1, std::max<std::size_t>(wanted, 1));
     }
 };
-RateLook look_at_rates(const catalog::Queue &queue, const catalog::JobType &type, pg::Time now);
+TurnLook look_at_turn(const catalog::Queue &queue, const catalog::JobType &type, pg::Time now);
+
+// Writes what breakers have done by themselves to hipq.breaker_state: a duty of the scheduler.
+// Returns when to do it again; infinity: after the next change.
+pg::Time save_breakers(const catalog::Catalogue &catalogue);
 
 // Leases (core/limits/rate_table.hpp) that a process has written in a transaction.
 class NewLeases {
@@ -123,7 +128,8 @@ struct Claimer {
     Prefetched prefetched{};
     HeldRows held{};
     NewLeases leases{};
-    pg::Time next_turn = pg::infinity;  // of jobs that the last look left because of a rate
+    pg::Time next_turn = pg::infinity;  // of jobs that the last look left because of a rate or a
+                                        // breaker
     pg::Time next_due = pg::infinity;   // when the jobs that the last look found but did not take
                                         // are due
 };
@@ -150,8 +156,8 @@ struct Capacities {
     }
     // No more jobs of this queue or type can be claimed.
     bool are_full() const;
-    // The reason is a rate. A look at it tells for how long (look_at_rates()).
-    bool is_rate_used() const;
+    // The reason is a rate or a breaker. A look tells for how long (look_at_turn()).
+    bool have_no_turn() const;
     bool have_all() const;
 };
 
@@ -205,7 +211,8 @@ bool have_left(const catalog::Queue &queue, std::span<const job::ClaimedJob> job
 
 // Tells whether a job that was offered to a worker some time ago may start now: its queue, type and
 // key may have been paused since, its time windows may have closed, its slot may have left, under a
-// limit its weight may not be the one that is counted, and a rate may be new. Needs a transaction.
+// limit its weight may not be the one that is counted, a rate may be new, and its breaker may have
+// changed. Needs a transaction.
 bool may_still_start(const catalog::Queue &queue, const job::ClaimedJob &job,
                      const std::optional<core::Load> &counted, const core::Admission &admission,
                      pg::Time now);

@@ -101,9 +101,10 @@ bool Capacities::are_full() const
                                         taken.back() != core::Capacity::key_full);
 }
 
-bool Capacities::is_rate_used() const
+bool Capacities::have_no_turn() const
 {
-    return !taken.empty() && taken.back() == core::Capacity::rate_used;
+    return !taken.empty() && (taken.back() == core::Capacity::rate_used ||
+                              taken.back() == core::Capacity::breaker_open);
 }
 
 bool Capacities::have_all() const
@@ -136,13 +137,16 @@ Claim claim_chosen(const catalog::Queue &queue, const catalog::JobType &type, Ch
     Claim claim{std::move(waiting.capacities)};
     if (waiting.jobs.empty())
         return claim;
+    const core::WeightLimits limits = limits_of(queue, type);
     std::vector<ClaimedJob> written = write(waiting.jobs, pg::now());
     if (have_left(queue, written))
         claim.outcome = ClaimOutcome::slot_has_left;
-    else if (limits_of(queue, type).any() && !weigh_the_same(written, waiting.jobs))
+    else if (limits.any() && !weigh_the_same(written, waiting.jobs))
         claim.outcome = ClaimOutcome::weight_changed;
     else
         claim.jobs = std::move(written);
+    for (ClaimedJob &job : claim.jobs)
+        job.has_breaker = limits.breaker.any();
     return claim;
 }
 
@@ -163,6 +167,8 @@ bool may_still_start(const catalog::Queue &queue, const ClaimedJob &job,
         return true;
     const core::Load load = load_of(job);
     if (load.weight > 0 && !admission.suffices(limits.rates))
+        return false;
+    if (limits.breaker.any() && !admission.by_breaker)
         return false;
     return counted.has_value() && counted->weight == load.weight && counted->key == load.key;
 }

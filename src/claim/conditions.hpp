@@ -60,6 +60,13 @@ struct RateFacts {
     pg::Time turn;
     pg::Time now;
 };
+struct BreakerFacts {
+    pg::Time since;
+    pg::Time until;  // infinity: until a user closes it
+    std::string cause;
+    bool has_rule;  // then one job tries
+    pg::Time now;
+};
 struct ExecutorFacts {
     int own;
     int idle;
@@ -81,10 +88,10 @@ struct OfferFacts {
     pg::Time until;
     pg::Time now;
 };
-using Facts =
-    std::variant<std::monostate, const catalog::Queue *, PauseFacts, HandlerFacts, core::JobState,
-                 TimeFacts, WindowFacts, ThrottleFacts, RateFacts, ExecutorFacts, ServiceFacts,
-                 AimFacts, OfferFacts, WaitFacts, FollowerFacts, std::int64_t, std::string>;
+using Facts = std::variant<std::monostate, const catalog::Queue *, PauseFacts, HandlerFacts,
+                           core::JobState, TimeFacts, WindowFacts, ThrottleFacts, RateFacts,
+                           BreakerFacts, ExecutorFacts, ServiceFacts, AimFacts, OfferFacts,
+                           WaitFacts, FollowerFacts, std::int64_t, std::string>;
 
 // The result of a condition. Conditions are evaluated for every job and lane, so the result has no
 // text; explain() makes the text when a user asks.
@@ -154,6 +161,22 @@ Condition capacity_condition(const catalog::Queue &queue, std::string_view job_t
 std::vector<Condition> throttle_conditions(const catalog::Queue &queue, const JobFacts &job);
 // One job has its turn under the rates of its queue and type; none for a rate that is not set.
 std::vector<Condition> rate_conditions(const catalog::Queue &queue, const JobFacts &job);
+// The breaker of the type lets jobs start (breakers.cpp). Nothing: the type has none.
+std::optional<Condition> breaker_condition(const catalog::Queue &queue, std::string_view job_type);
+
+// The breaker of a type, by shared memory, or by its row if no process has read it since.
+struct ShownBreaker {
+    core::BreakerState state = core::BreakerState::closed;
+    bool has_probe = false;
+    pg::Time since{0};
+    pg::Time until{0};    // infinity: until a user closes it
+    std::string cause{};  // "12 of 20 attempts failed"
+};
+ShownBreaker shown_breaker(const catalog::Queue &queue, const catalog::JobType &type);
+
+// A change of the breaker of a type comes after those with lower numbers.
+std::int64_t next_breaker_change(const core::LimiterName &name);
+
 // An executor of the queue owner is idle, or a new one can be started.
 Condition executor_condition(const catalog::Queue &queue);
 

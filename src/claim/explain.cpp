@@ -238,6 +238,15 @@ NamedFacts named(const RateFacts &facts)
             {"time", time_ahead(facts.turn, facts.now)}};
 }
 
+NamedFacts named(const BreakerFacts &facts)
+{
+    const bool is_timed = facts.until != pg::infinity;
+    return {{"since", pg::clock_text(facts.since)},
+            {"until", is_timed ? time_ahead(facts.until, facts.now) : "hipq.close_breaker()"},
+            {"cause", facts.cause},
+            {"then", is_timed && facts.has_rule ? "; then one job tries" : ""}};
+}
+
 NamedFacts named(const ExecutorFacts &facts)
 {
     return {{"own", std::to_string(facts.own)},

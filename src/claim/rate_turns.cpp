@@ -1,10 +1,11 @@
-// Looks at the rates of a queue and a type, and writes leases.
+// Looks at the rates of a queue and a type, and writes leases. The breaker of the type comes first.
 //
 // A lease is a row that says how much may start from a time on. After a crash of the server all of
 // it counts as started. It is written and flushed before the first of its jobs is admitted, in the
 // transaction of the look for jobs.
 #include "claim/rate_turns.hpp"
 
+#include "claim/type_breaker.hpp"
 #include "claim/weight.hpp"
 #include "pg/clock.hpp"
 #include "pg/internal_write.hpp"
@@ -86,10 +87,15 @@ core::StartRates rates_of(const catalog::Queue &queue, const catalog::JobType &t
     return {queue.rate, type.rate, queue.owner, settings::max_owner_share};
 }
 
-RateLook look_at_rates(const catalog::Queue &queue, const catalog::JobType &type, pg::Time now)
+TurnLook look_at_turn(const catalog::Queue &queue, const catalog::JobType &type, pg::Time now)
 {
-    RateLook look;
+    TurnLook look;
     if (!memory::is_loaded())
+        return look;
+    const BreakerTurn breaker = look_at_breaker(queue, type, now);
+    look.turn = breaker.turn;
+    look.is_probe = breaker.is_probe;
+    if (look.turn > now)
         return look;
     for (const NamedRate &rate : named_rates(queue, type)) {
         const lanes::RateLook found = lanes::look_at_rate(rate.use);

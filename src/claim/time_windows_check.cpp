@@ -1,5 +1,5 @@
-// hipq._are_time_windows and hipq._is_rate: the checks of the domains hipq.time_windows and
-// hipq.rate.
+// hipq._are_time_windows, hipq._is_rate and hipq._is_breaker_rule: the checks of the domains
+// hipq.time_windows, hipq.rate and hipq.breaker_rule.
 #include "pg/arguments.hpp"
 #include "pg/demand.hpp"
 
@@ -12,5 +12,11 @@ HIPQ_FUNCTION(hipq__are_time_windows)
 HIPQ_FUNCTION(hipq__is_rate)
 {
     (void)hipq::pg::canonical_rate(hipq::pg::Arguments(fcinfo).text({0, "rate"}));
+    return hipq::pg::return_bool(true);
+}
+
+HIPQ_FUNCTION(hipq__is_breaker_rule)
+{
+    (void)hipq::pg::canonical_breaker(hipq::pg::Arguments(fcinfo).text({0, "rule"}));
     return hipq::pg::return_bool(true);
 }

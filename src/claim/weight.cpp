@@ -7,6 +7,7 @@
 #include "catalog/cache.hpp"
 #include "catalog/queue_statements.hpp"
 #include "claim/rate_turns.hpp"
+#include "claim/type_breaker.hpp"
 #include "job/claimed_job.hpp"
 #include "job/job_row.hpp"
 #include "pg/internal_write.hpp"
@@ -68,8 +69,8 @@ core::Load load_of(const job::ClaimedJob &job)
 
 core::WeightLimits limits_of(const catalog::Queue &queue, const catalog::JobType &type)
 {
-    return {queue.throttle_limit, type.throttle_limit, type.throttle_limit_per_key,
-            queue.shares_limits(), rates_of(queue, type)};
+    return {queue.throttle_limit,  type.throttle_limit,   type.throttle_limit_per_key,
+            queue.shares_limits(), rates_of(queue, type), breaker_of(queue, type)};
 }
 
 bool is_throttled(const catalog::Queue &queue, std::string_view job_type)

@@ -89,6 +89,7 @@ Attempted claim_in_transaction(Executor &executor, int queue_id, const std::stri
         return nothing();
     task.run_time = lanes::run_time(queue_id, type->name);
     task.is_rated = task.queue->rate.is_set() || type->rate.is_set();
+    task.has_breaker = type->breaker.is_set();
     task.mode = mode_of(*type, task);
     executor.prefetched.is_paused = task.mode == core::ClaimMode::record &&
                                     !catalog::try_to_lock(*task.queue, RowExclusiveLock);
@@ -191,7 +192,7 @@ void settle(Executor &executor, claim::Chosen chosen, const Attempted &attempted
     claim::settle(executor, chosen, attempted.claim.capacities,
                   any ? std::span<const ClaimedJob>(attempted.task->jobs)
                       : std::span<const ClaimedJob>());
-    if (attempted.claim.capacities.is_rate_used())
+    if (attempted.claim.capacities.have_no_turn())
         claim::give_back(executor);
     else if (attempted.claim.capacities.are_full())
         claim::give_back_full(executor, any);

@@ -146,7 +146,7 @@ void note_next_due(Executor &executor, const claim::Lane &lane, pg::Time now)
 }
 
 // While this executor is busy, the scheduler has to watch for the jobs that it has put off, and for
-// their turn under a rate.
+// their turn under a rate or a breaker.
 void leave_next_due_to_scheduler(const Executor &executor, pg::Time now)
 {
     const pg::Time due = std::min(std::max(executor.next_due, now + shortly),
@@ -172,11 +172,11 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
     if (!claim::capacity_condition(*lane.queue, lane.head.job_type).passed())
         return Tried::nothing;  // the process that makes room reports it
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
-    const claim::RateLook rates = claim::look_at_rates(*lane.queue, type, now);
-    if (rates.needs_lease)
+    const claim::TurnLook next = claim::look_at_turn(*lane.queue, type, now);
+    if (next.needs_lease)
         executor.leases.write(*lane.queue, type);
-    if (rates.needs_lease || rates.turn > now) {
-        executor.next_turn = std::min(executor.next_turn, std::max(rates.turn, now + lease_delay));
+    if (next.needs_lease || next.turn > now) {
+        executor.next_turn = std::min(executor.next_turn, std::max(next.turn, now + lease_delay));
         return Tried::nothing;
     }
     const auto run_time = lanes::run_time(lane.queue->id, type.name);
@@ -184,7 +184,7 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
     executor.prefetched = claim::batch_of(*lane.queue, type, batch_size);
     executor.prefetched.run_time = run_time;
     if (claim::take_jobs(executor, lane, now,
-                         rates.most(core::prefetch_size(run_time, batch_size, most_prefetched))))
+                         next.most(core::prefetch_size(run_time, batch_size, most_prefetched))))
         return Tried::taken;
     note_next_due(executor, lane, now);  // reading the lane in vain has told when it is due
     return lane.ref.is_known() && lanes::due_of(lane.ref) <= now ? Tried::left : Tried::nothing;

@@ -195,13 +195,16 @@ void resolve(Executor &executor, const Task &task, const Failure &failure)
         decide(executor, *task.queue, job.id);
 }
 
-// A job of a batch that failed has no turn under a rate now: it starts again later, uncharged.
+// A job of a batch that failed has no turn under a rate now, or the breaker has opened: it starts
+// again later, uncharged.
 void wait_for_turn(Executor &executor, const Task &batch, const ClaimedJob &job)
 {
     if (job.is_locked)
         return put_off(executor, job.id);
     const Failure failure{core::Reason::conflict, "",
-                          "its batch failed, and its rate limit has no turn for it now"};
+                          batch.is_rated
+                              ? "its batch failed, and its rate limit has no turn for it now"
+                              : "its batch failed, and the breaker of its type has opened"};
     const auto trouble =
         try_to_write([&] { (void)retry::resolve_conflict(*batch.queue, job, failure, pg::now()); });
     if (trouble.has_value())
@@ -211,15 +214,16 @@ void wait_for_turn(Executor &executor, const Task &batch, const ClaimedJob &job)
 // Returns a task for one job of a batch that failed; nothing if it does not start now.
 std::optional<Task> single(Executor &executor, const Task &batch, const ClaimedJob &job)
 {
-    if (batch.is_rated && !lanes::admit_again(job.id)) {
+    if ((batch.is_rated || batch.has_breaker) && !lanes::admit_again(job.id)) {
         wait_for_turn(executor, batch, job);
         return std::nullopt;
     }
     if (job.is_locked)
         return claim_again(executor, batch, job.id);
-    Task task{batch.catalogue, batch.queue, batch.handler,
-              batch.mode,      {job},       lanes::run_time(batch.queue->id, job.type),
-              batch.is_rated};
+    Task task{batch.catalogue, batch.queue,
+              batch.handler,   batch.mode,
+              {job},           lanes::run_time(batch.queue->id, job.type),
+              batch.is_rated,  batch.has_breaker};
     announce(task);  // if it takes the server down, the other jobs of the batch are no suspects
     return task;
 }

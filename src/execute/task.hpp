@@ -36,6 +36,7 @@ struct Task {
     std::vector<job::ClaimedJob> jobs;       // one, or a batch
     std::optional<std::int64_t> run_time{};  // us; of jobs of this type, if known
     bool is_rated = false;                   // the starts count under a rate
+    bool has_breaker = false;
 };
 
 // Looks for the next due jobs of the owner's queues and takes about 10 ms of work of one lane into

@@ -188,16 +188,16 @@ void choose_offers(Dispatcher &dispatcher, const ServedLane &served, std::size_t
     catalog::lock_or_raise(queue);
     claimer.prefetched = claim::batch_of(queue, type, 1);
     const pg::Time now = pg::now();
-    const claim::RateLook rates = claim::look_at_rates(queue, type, now);
-    if (rates.needs_lease)
+    const claim::TurnLook next = claim::look_at_turn(queue, type, now);
+    if (next.needs_lease)
         claimer.leases.write(queue, type);
-    if (rates.needs_lease || rates.turn > now) {
-        claimer.next_turn = std::min(claimer.next_turn, std::max(rates.turn, now + lease_delay));
+    if (next.needs_lease || next.turn > now) {
+        claimer.next_turn = std::min(claimer.next_turn, std::max(next.turn, now + lease_delay));
         return;
     }
     const bool any = served.aimed.empty()
-                         ? claim::take_jobs(claimer, lane, now, rates.most(most))
-                         : claim::take_these(claimer, lane, served.aimed, now, rates.most(most));
+                         ? claim::take_jobs(claimer, lane, now, next.most(most))
+                         : claim::take_these(claimer, lane, served.aimed, now, next.most(most));
     if (!any)
         return;
     HIPQ_POINT("before-dispatch");

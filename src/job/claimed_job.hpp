@@ -49,6 +49,8 @@ struct ClaimedJob {
     bool is_locked = false;
     // This transaction has deleted the row already.
     bool is_removed = false;
+    // A breaker of its type admitted it, and counts the end of the attempt.
+    bool has_breaker = false;
     // The external worker that has it; for a waiting job, the one that had it last.
     std::optional<std::int64_t> worker_id{};
 

@@ -84,6 +84,13 @@ Ending ending_of(core::Reason reason, const core::Decision &decision)
 
 }  // namespace
 
+core::AttemptEnd end_of_attempt(const ClaimedJob &job, core::Reason reason)
+{
+    const bool counts = !core::is_uncharged(reason) && !core::is_unwanted(reason) &&
+                        reason != core::Reason::manual_retry && !never_began(job, reason);
+    return counts ? core::AttemptEnd::failed : core::AttemptEnd::uncounted;
+}
+
 void count_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now)
 {
     for (const ClaimedJob &job : jobs)

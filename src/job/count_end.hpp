@@ -8,6 +8,10 @@
 
 namespace hipq::job {
 
+// How an attempt that ended without success counts for the breaker of its type: not if it is not
+// charged, did not begin, or was ended by a user.
+core::AttemptEnd end_of_attempt(const ClaimedJob &job, core::Reason reason);
+
 // The jobs of one handler call have succeeded.
 void count_successes(const catalog::Queue &queue, std::span<const ClaimedJob> jobs, pg::Time now);
 

@@ -14,7 +14,9 @@
 #include "job/live_rows.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/point.hpp"
+#include "shared/executors/breaker_notes.hpp"
 #include "shared/lanes/run_time_table.hpp"
+#include "shared/memory/own_holder.hpp"
 #include "shared/wakeup/commit.hpp"
 #include "shared/workers/jobs.hpp"
 
@@ -135,12 +137,16 @@ workers::Leaving leaving_by(core::Reason reason)
     return is_innocent ? workers::Leaving::returned : workers::Leaving::failed;
 }
 
-// Notes that after the commit of this transaction the external worker no longer has the attempt.
-void leave_worker(const ClaimedJob &job, workers::Leaving leaving, pg::Time now)
+// Notes that after the commit of this transaction the attempt is over: the external worker no
+// longer has it, and the breaker of its type counts it. Executors know whether the type has one.
+void end_attempt(const ClaimedJob &job, workers::Leaving leaving, core::AttemptEnd end,
+                 pg::Time now)
 {
     if (job.worker_id.has_value() && !job.is_locked)
         workers::note_job_left(job.id, job.attempt, *job.worker_id, leaving,
-                               std::max<std::int64_t>(now.value - job.started.value, 0));
+                               std::max<std::int64_t>(now.value - job.started.value, 0), end);
+    else if (job.has_breaker || !memory::is_executor())
+        executors::note_attempt_end(job.id, end);
 }
 
 // Calls `finish` for one job after the other. In a batch, a test point lies between two jobs.
@@ -214,7 +220,7 @@ bool to_error(const catalog::Queue &queue, const ClaimedJob &job, const Failure 
                    .processed() == 1;
     });
     if (is_done)
-        leave_worker(job, leaving_by(failure.reason), now);
+        end_attempt(job, leaving_by(failure.reason), end_of_attempt(job, failure.reason), now);
     return is_done;
 }
 
@@ -241,7 +247,7 @@ void finish_succeeded(const catalog::Queue &queue, std::span<const ClaimedJob> j
 {
     for (const ClaimedJob &job : jobs) {
         wakeup::note_end(job.id, batch_of(job), wakeup::End::success);
-        leave_worker(job, workers::Leaving::succeeded, now);
+        end_attempt(job, workers::Leaving::succeeded, core::AttemptEnd::succeeded, now);
         if (job.worker_id.has_value())
             lanes::note_run_time(queue.id, queue.owner, job.type,
                                  std::max<std::int64_t>(now.value - job.started.value, 0));
@@ -299,7 +305,10 @@ bool carry_out(const catalog::Queue &queue, const ClaimedJob &job, const Failure
     });
     const bool dies = is_done && !decision.retry && leaves_dead_letter(queue, failure.reason);
     if (is_done)
-        leave_worker(job, leaving_by(failure.reason), now);
+        end_attempt(job, leaving_by(failure.reason),
+                    decision.retry && !decision.charged ? core::AttemptEnd::uncounted
+                                                        : end_of_attempt(job, failure.reason),
+                    now);
     if (is_done)
         count_failure(queue, job, failure.reason, decision, dies, now);
     return is_done;

@@ -72,6 +72,7 @@ bool record_locked(const catalog::Queue &queue, ClaimedJob &job)
     auto recorded = take_locked(queue, job.id, job.attempt, job.started);
     if (!recorded.has_value())
         return false;
+    recorded->has_breaker = job.has_breaker;
     job = std::move(*recorded);
     return true;
 }

@@ -46,6 +46,11 @@ void demand_two_phase()
                    errmsg("cannot PREPARE a transaction that has registered, drained or "
                           "deregistered a hipq worker"),
                    errhint("Use COMMIT."));
+    case NoTwoPhase::breaker_changed:
+        HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                   errmsg("cannot PREPARE a transaction that has opened or closed the breaker of a "
+                          "hipq job type"),
+                   errhint("Use COMMIT."));
     case NoTwoPhase::extension_dropped:
         HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                    errmsg("cannot PREPARE a transaction that has dropped extension \"hipq\""),

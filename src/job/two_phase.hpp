@@ -17,6 +17,7 @@ enum class NoTwoPhase : unsigned char {
     attempt_restored,
     // A worker was registered or deregistered; that would not be known after COMMIT PREPARED.
     worker_changed,
+    breaker_changed,    // a breaker was opened or closed; shared memory would not learn of it
     extension_dropped,  // the background processes would come back before COMMIT PREPARED
 };
 

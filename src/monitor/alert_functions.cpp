@@ -107,6 +107,10 @@ constexpr AlertText alert_texts[] = {
      "More rate limits of queues and job types are in use than shared memory has room for, or than "
      "one owner may have; jobs of the others wait.",
      "Raise hipq.max_rates or hipq.max_owner_share."},
+    {Alert::breakers_full, "breakers",
+     "More breakers of job types are in use than shared memory has room for, or than one owner may "
+     "have; jobs of the others wait.",
+     "Raise hipq.max_breakers or hipq.max_owner_share."},
 };
 
 constexpr bool has_text(Alert alert)

@@ -268,6 +268,8 @@ std::vector<claim::Condition> conditions_of(const job::FoundJob &job)
             conditions.push_back(std::move(condition));
         for (claim::Condition &condition : claim::rate_conditions(*job.queue, waiting))
             conditions.push_back(std::move(condition));
+        if (auto condition = claim::breaker_condition(*job.queue, job.type))
+            conditions.push_back(std::move(*condition));
     }
     conditions.push_back(is_outside ? condition_of_workers(job, now)
                                     : claim::executor_condition(*job.queue));
@@ -312,7 +314,10 @@ const char *first_unmet_condition(const catalog::Queue &queue, const claim::JobF
     };
     if (!all_pass(claim::throttle_conditions(queue, kind)))
         return "throttle";
-    return all_pass(claim::rate_conditions(queue, kind)) ? "none" : "rate";
+    if (!all_pass(claim::rate_conditions(queue, kind)))
+        return "rate";
+    const auto breaker = claim::breaker_condition(queue, kind.job_type);
+    return !breaker.has_value() || breaker->passed() ? "none" : "pause";
 }
 
 }  // namespace hipq::monitor

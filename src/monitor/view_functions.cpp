@@ -6,6 +6,7 @@
 #include "catalog/visible_queues.hpp"
 #include "claim/claim.hpp"
 #include "claim/conditions.hpp"
+#include "core/limits/breaker_text.hpp"
 #include "job/current_job.hpp"
 #include "job/find_job.hpp"
 #include "monitor/job_conditions.hpp"
@@ -235,6 +236,34 @@ void list_limiters(FunctionCallInfo fcinfo)
             result.add(found->queue_id, found->type, limiter.used, std::int32_t{limiter.jobs});
 }
 
+// The breaker of a type; nothing if the caller may not see it, or there is no such type.
+std::optional<claim::ShownBreaker> find_shown_breaker(int queue_id, const std::string &job_type)
+{
+    const auto catalogue = catalog::catalogue();
+    const catalog::Queue *queue = catalogue->find(queue_id);
+    if (queue == nullptr || catalog::VisibleQueues().visible(queue_id) == nullptr)
+        return std::nullopt;
+    const catalog::JobType *type = queue->find_job_type(job_type);
+    return type == nullptr ? std::nullopt : std::optional(claim::shown_breaker(*queue, *type));
+}
+
+Datum show_breaker(FunctionCallInfo fcinfo)
+{
+    const pg::Arguments arguments(fcinfo);
+    const auto shown =
+        find_shown_breaker(arguments.integer("queue_id"), arguments.text("job_type"));
+    const bool is_open = shown.has_value() && shown->state != core::BreakerState::closed;
+    const auto if_open = [&](auto value) {
+        return is_open ? std::optional(value(*shown)) : std::nullopt;
+    };
+    const bool is_timed = is_open && shown->until != pg::infinity;
+    return pg::return_row(
+        fcinfo, shown.has_value() ? std::optional(core::name(shown->state)) : std::nullopt,
+        if_open([](const claim::ShownBreaker &open) { return open.since; }),
+        is_timed ? std::optional(shown->until) : std::nullopt,
+        if_open([](const claim::ShownBreaker &open) { return open.cause; }));
+}
+
 void list_rates(FunctionCallInfo fcinfo)
 {
     pg::ResultSet result(fcinfo);
@@ -279,6 +308,11 @@ HIPQ_FUNCTION(hipq__limiters)
 {
     hipq::monitor::list_limiters(fcinfo);
     return hipq::pg::return_void();
+}
+
+HIPQ_FUNCTION(hipq__breaker)
+{
+    return hipq::monitor::show_breaker(fcinfo);
 }
 
 HIPQ_FUNCTION(hipq__rates)

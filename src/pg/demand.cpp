@@ -2,6 +2,7 @@
 #include "pg/demand.hpp"
 
 #include "core/job/bounds.hpp"
+#include "core/limits/breaker_text.hpp"
 #include "core/limits/rate_text.hpp"
 #include "core/limits/time_windows.hpp"
 #include "core/text/characters.hpp"
@@ -86,6 +87,19 @@ std::string canonical_rate(const std::string &text)
                    errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
                    errhint("Write for example '100/min', '5/s' or '1000/day', or 'NONE'."));
     return core::canonical(std::get<core::Rate>(parsed));
+}
+
+std::string canonical_breaker(const std::string &text)
+{
+    if (core::equals_ignoring_case(text, core::none_text))
+        return std::string(core::none_text);
+    const auto parsed = core::parse_breaker(text);
+    if (const auto *problem = std::get_if<core::ParseProblem>(&parsed))
+        HIPQ_RAISE(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                   errmsg("invalid breaker: \"%s\"", text.c_str()),
+                   errdetail("At position %zu: %s.", problem->position, problem->message.c_str()),
+                   errhint("Write for example '50%% of 20 in 1 min, open 30 s', or 'NONE'."));
+    return core::canonical(std::get<core::BreakerRule>(parsed));
 }
 
 std::string canonical_time_windows(const std::string &text)

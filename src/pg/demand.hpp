@@ -21,6 +21,7 @@ void check_description(const char *name, Datum json);
 // Returns the canonical text of time windows. 22023 for an invalid text, with the position of the
 // mistake.
 std::string canonical_rate(const std::string &text);
+std::string canonical_breaker(const std::string &text);
 std::string canonical_time_windows(const std::string &text);
 
 }  // namespace hipq::pg

@@ -7,7 +7,7 @@ namespace hipq::pg {
 
 namespace {
 
-constexpr int max_parameters = 32;
+constexpr int max_parameters = 48;
 
 Datum text_array(const std::vector<std::string> &texts)
 {

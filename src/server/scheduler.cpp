@@ -250,6 +250,7 @@ Look look_around(Scheduler &scheduler)
         look.again_at(look.now + *delay);
     look.again_at(admin::look_after_entries(look.now));
     look.again_at(admin::look_after_runs(look.now));
+    look.again_at(claim::save_breakers(catalogue));
     executors::note_queue_owners(count_owners_who_can_run(scheduler));
     HIPQ_POINT("before-ask-for-executors");
     ask_for_executors(scheduler, look);

@@ -56,8 +56,10 @@ constinit pg::Statement select_rated(R"(
            END
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id)
-    LEFT JOIN hipq.job_type AS type ON type.queue_id = queue.queue_id AND type.rate_limit <> 'NONE'
-    WHERE instance.name = $1 AND NOT queue.is_dropped AND (queue.rate_limit <> 'NONE' OR type.name IS NOT NULL)
+    LEFT JOIN hipq.job_type AS type
+        ON type.queue_id = queue.queue_id AND (type.rate_limit <> 'NONE' OR type.breaker <> 'NONE')
+    WHERE instance.name = $1 AND NOT queue.is_dropped
+        AND (queue.rate_limit <> 'NONE' OR type.name IS NOT NULL)
     ORDER BY queue.queue_id, type.name
     LIMIT 1)");
 constinit pg::Statement insert_map(R"(
@@ -162,7 +164,7 @@ void demand_no_dependent_jobs(const NewShard &shard)
     }
 }
 
-// Each server would keep the rate by itself.
+// Each server would keep the rate or the breaker by itself.
 void demand_no_rates(const NewShard &shard)
 {
     const pg::Rows rows = pg::as_hipq([&] { return select_rated.run_latest(shard.instance); });
@@ -170,9 +172,10 @@ void demand_no_rates(const NewShard &shard)
         return;
     const std::string what = rows.front().text(0);
     HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-               errmsg("an instance with a rate_limit cannot have shards"),
-               errdetail("%s has one: each server would keep the rate by itself.", what.c_str()),
-               errhint("Set it to NONE, and use throttle_limit, which the servers keep together."));
+               errmsg("an instance with a rate_limit or a breaker cannot have shards"),
+               errdetail("%s has one: each server would keep it by itself.", what.c_str()),
+               errhint("Set it to NONE. Use throttle_limit, which the servers keep together, and "
+                       "hipq.pause()."));
 }
 
 void demand_fit_servers(const NewShard &shard)

@@ -167,7 +167,8 @@ void wait_for_detaching(int queue_id, std::string_view table)
 // and their attempts are in tables of their own.
 constexpr std::array tables_with_queues{"dead_letter",     "dependency", "graph_job", "batch",
                                         "made_by_handler", "aimed_job",  "set_aside", "pause",
-                                        "queue_hold",      "queue",      "job_type",  "rate_lease"};
+                                        "queue_hold",      "queue",      "job_type",  "rate_lease",
+                                        "breaker_state"};
 
 // The tables that DETACH PARTITION locks.
 constinit pg::Statement select_tree(

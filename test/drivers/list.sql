@@ -85,6 +85,7 @@ INSERT INTO example VALUES
     (NULL, 'throttle_mode', 'home'), (NULL, 'move_order', 'strict'),
     (NULL, 'unique_scope', 'global'), (NULL, 'dry_run', 'true'), (NULL, 'drop_others', 'false'),
     (NULL, 'job_keys', '{new}'),
+    (NULL, 'breaker', '50% of 20 in 1 min, open 30 s'),
     (NULL, 'sort', 'backlog'), (NULL, 'lines', '5'), (NULL, 'slots', '{1}'), (NULL, 'shard', '1'),
     (NULL, 'key', 'tenant 7'),
     (NULL, 'sqlstate', '23505'), (NULL, 'retry_after', '10 s'),

@@ -74,6 +74,7 @@ $got$, $want$VALUES
     ('pauses', 'v'),
     ('pauses_detail', 'v'),
     ('pause', 'r'),
+    ('breaker_state', 'r'),
     ('queue_hold', 'r'),
     ('jobs', 'v'),
     ('jobs_detail', 'v'),
@@ -263,6 +264,13 @@ $got$, $want$VALUES
     ('queue_hold', 'queue_id', 'integer', 'true', ''),
     ('queue_hold', 'subscription', 'text', 'true', ''),
     ('queue_hold', 'held_time', 'timestamp with time zone', 'true', 'now()'),
+    ('breaker_state', 'queue_id', 'integer', 'true', ''),
+    ('breaker_state', 'job_type', 'text', 'true', ''),
+    ('breaker_state', 'opened_time', 'timestamp with time zone', 'true', ''),
+    ('breaker_state', 'open_until', 'timestamp with time zone', 'false', ''),
+    ('breaker_state', 'opened_by', 'text', 'false', ''),
+    ('breaker_state', 'reason', 'text', 'true', '''NONE''::text'),
+    ('breaker_state', 'change', 'bigint', 'true', ''),
     ('pause', 'instance_id', 'integer', 'false', ''),
     ('pause', 'queue_id', 'integer', 'false', ''),
     ('pause', 'job_type', 'text', 'false', ''),
@@ -290,6 +298,7 @@ $got$, $want$VALUES
     ('job_type', 'attempt_log', 'boolean', 'false', ''),
     ('job_type', 'rate_limit', 'hipq.rate', 'true', '''NONE''::text'),
     ('job_type', 'rate_mode', 'text', 'true', '''exact''::text'),
+    ('job_type', 'breaker', 'hipq.breaker_rule', 'true', '''NONE''::text'),
     ('job_type', 'parameters', 'jsonb', 'true', '''{}''::jsonb'),
     ('job_type', 'validate', 'text', 'true', '''enqueue''::text'),
     ('queue', 'dead_letter_retention', 'interval', 'false', ''),
@@ -552,6 +561,8 @@ $got$, $want$VALUES
     ('job_type', 'name'),
     ('job_type', 'rate_limit'),
     ('queue_hold', 'subscription'),
+    ('breaker_state', 'job_type'),
+    ('job_type', 'breaker'),
     ('pause', 'job_type'),
     ('pause', 'throttle_key'),
     ('queue', 'name'),
@@ -1099,6 +1110,9 @@ $got$, $want$VALUES
     ('job_types_detail', 'rate_mode', 'text'),
     ('job_types_detail', 'rate_used', 'numeric'),
     ('job_types_detail', 'next_turn', 'timestamp with time zone'),
+    ('job_types_detail', 'breaker', 'text'),
+    ('job_types_detail', 'breaker_state', 'text'),
+    ('job_types_detail', 'breaker_until', 'timestamp with time zone'),
     ('job_types_detail', 'parameters', 'jsonb'),
     ('job_types_detail', 'validate', 'text'),
     ('queues_detail', 'dead_letter_retention', 'interval'),
@@ -1319,6 +1333,7 @@ $got$, $want$VALUES
         'CHECK (((default_throttle_factor >= (0)::numeric) '
         'AND (default_throttle_factor <> ''NaN''::numeric)))'),
     ('queue_hold', 'queue_hold_pkey', 'PRIMARY KEY (queue_id)'),
+    ('breaker_state', 'breaker_state_pkey', 'PRIMARY KEY (queue_id, job_type)'),
     ('pause', 'pause_is_of_an_instance_or_a_queue',
         'CHECK (((instance_id IS NULL) <> (queue_id IS NULL)))'),
     ('pause', 'pause_crashes_are_positive', 'CHECK ((crashes > 0))'),
@@ -1445,6 +1460,8 @@ $got$, $want$VALUES
     ('CREATE UNIQUE INDEX queue_hold_pkey ON hipq.queue_hold USING btree (queue_id)'),
     ('CREATE INDEX pause_until ON hipq.pause USING btree (paused_until) '
         'WHERE (paused_until IS NOT NULL)'),
+    ('CREATE UNIQUE INDEX breaker_state_pkey ON hipq.breaker_state '
+        'USING btree (queue_id, job_type)'),
     ('CREATE UNIQUE INDEX pause_is_unique ON hipq.pause '
         'USING btree (queue_id, job_type, throttle_key, instance_id) NULLS NOT DISTINCT'),
     ('CREATE UNIQUE INDEX queue_name_is_unique ON hipq.queue USING btree (instance_id, name)'),
@@ -1643,6 +1660,10 @@ $got$, $want$VALUES
     ('_is_running(queue_id integer, id bigint)', 'boolean', 'v'),
     ('_are_time_windows(windows text)', 'boolean', 'i'),
     ('_is_rate(rate text)', 'boolean', 'i'),
+    ('_is_breaker_rule(rule text)', 'boolean', 'i'),
+    ('_breaker(queue_id integer, job_type text, OUT state text, '
+        'OUT since timestamp with time zone, OUT until timestamp with time zone, OUT cause text)',
+        'record', 'v'),
     ('_fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb)', 'jsonb', 'v'),
     ('_masked(queue_id integer, job_type text, job_data jsonb)', 'jsonb', 's'),
     ('_in_lines(text text, width integer)', 'text', 'i'),
@@ -1711,7 +1732,7 @@ $got$, $want$VALUES
         'retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT NULL::jsonb, '
         'validate text DEFAULT NULL::text, attempt_log boolean DEFAULT NULL::boolean, '
         'reset text[] DEFAULT ''{}''::text[], rate_limit text DEFAULT NULL::text, '
-        'rate_mode text DEFAULT NULL::text)', 'void', 'v'),
+        'rate_mode text DEFAULT NULL::text, breaker text DEFAULT NULL::text)', 'void', 'v'),
     ('alter_queue(queue text, owner regrole DEFAULT NULL::regrole, '
         'throttle_limit double precision DEFAULT NULL::double precision, '
         'retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT NULL::text, '
@@ -1746,6 +1767,10 @@ $got$, $want$VALUES
         'expires_after hipq.duration DEFAULT ''1 day''::hipq.duration, '
         'closed boolean DEFAULT false)', 'bigint', 'v'),
     ('close_batch(batch bigint)', 'boolean', 'v'),
+    ('close_breaker(queue text, job_type text)', 'boolean', 'v'),
+    ('open_breaker(queue text, job_type text, '
+        'duration hipq.duration DEFAULT NULL::hipq.duration, reason text DEFAULT NULL::text)',
+        'boolean', 'v'),
     ('current_batch(job bigint DEFAULT NULL::bigint)', 'bigint', 'v'),
     ('batch_progress(batch bigint, OUT state text, OUT jobs bigint, OUT unfinished bigint, '
         'OUT succeeded bigint, OUT failed bigint, OUT skipped bigint)', 'SETOF record', 's'),
@@ -1943,7 +1968,8 @@ $got$, $want$VALUES
         'retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT ''{}''::jsonb, '
         'validate text DEFAULT ''enqueue''::text, attempt_log boolean DEFAULT NULL::boolean, '
         'if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, '
-        'rate_limit text DEFAULT ''NONE''::text, rate_mode text DEFAULT ''exact''::text)',
+        'rate_limit text DEFAULT ''NONE''::text, rate_mode text DEFAULT ''exact''::text, '
+        'breaker text DEFAULT ''NONE''::text)',
         'void', 'v'),
     ('register_worker(name text, queues text[], job_types text[], capacity integer DEFAULT 1, '
         'prefetch integer DEFAULT 0, capabilities jsonb DEFAULT ''{}''::jsonb, '
@@ -2043,6 +2069,8 @@ SELECT tgname::text, tgrelid::regclass::text, tgfoid::regproc::text, tgenabled::
 FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
 WHERE relnamespace = 'hipq'::regnamespace AND NOT relispartition AND NOT tgisinternal
 $got$, $want$VALUES
+    ('catalogue_changed', 'hipq.breaker_state', 'hipq._catalogue_changed', 'A',
+        'statement after truncate'),
     ('catalogue_changed', 'hipq.instance', 'hipq._catalogue_changed', 'A', 'row after update'),
     ('catalogue_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A',
         'statement after truncate'),
@@ -2056,6 +2084,8 @@ $got$, $want$VALUES
     ('guard_job', 'hipq.job', 'hipq._guard_job', 'A', 'row before insert update delete'),
     ('receive', 'hipq.shard_outbox', 'hipq._receive', 'A', 'row before insert'),
     ('row_changed', 'hipq.job_type', 'hipq._catalogue_changed', 'A',
+        'row after insert update delete'),
+    ('row_changed', 'hipq.breaker_state', 'hipq._catalogue_changed', 'A',
         'row after insert update delete'),
     ('row_changed', 'hipq.pause', 'hipq._catalogue_changed', 'A', 'row after insert update delete'),
     ('row_changed', 'hipq.queue', 'hipq._catalogue_changed', 'A', 'row after update'),
@@ -2109,6 +2139,7 @@ SELECT set_eq($got$
 SELECT unnest(extconfig)::regclass::text FROM pg_extension WHERE extname = 'hipq'
 $got$, $want$VALUES
     ('hipq.identity'), ('hipq.instance'), ('hipq.queue'), ('hipq.job_type'), ('hipq.pause'),
+    ('hipq.breaker_state'),
     ('hipq.queue_hold'), ('hipq.dead_letter'), ('hipq.dependency'), ('hipq.graph_job'),
     ('hipq.batch'), ('hipq.batch_failure'), ('hipq.batch_join'),
     ('hipq.made_by_handler'), ('hipq.aimed_job'), ('hipq.set_aside'), ('hipq.schedule'),

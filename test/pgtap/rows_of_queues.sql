@@ -6,7 +6,7 @@ SELECT plan(1);
 CREATE TEMPORARY TABLE removed (by text, tables name[]);
 INSERT INTO removed VALUES
     ('forget_queue() in src/tables/queue_table.cpp, list tables_with_queues',
-        '{aimed_job, batch, dead_letter, dependency, graph_job, job_type,
+        '{aimed_job, batch, breaker_state, dead_letter, dependency, graph_job, job_type,
             made_by_handler, pause, queue, queue_hold, rate_lease, set_aside}'),
     ('forget_queue(), with the batches of the queue', '{batch_join}'),
     ('forget_queue(), with the tables of the queue', '{job, attempt, attempt_log}'),

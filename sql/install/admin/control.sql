@@ -51,6 +51,36 @@ CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.pause
     FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('pauses');
 ALTER TABLE hipq.pause ENABLE ALWAYS TRIGGER row_changed;
 
+-- What a breaker does by itself is in shared memory at once, and here a moment later.
+CREATE TABLE hipq.breaker_state (
+    queue_id    integer     NOT NULL,
+    job_type    text COLLATE "C" NOT NULL,
+    opened_time timestamptz NOT NULL,
+    open_until  timestamptz,
+    opened_by   text,
+    reason      text        NOT NULL DEFAULT 'NONE',
+    change      bigint      NOT NULL,
+    CONSTRAINT breaker_state_pkey PRIMARY KEY (queue_id, job_type)
+);
+COMMENT ON TABLE hipq.breaker_state IS 'breakers of job types that are not closed';
+COMMENT ON COLUMN hipq.breaker_state.queue_id IS 'queue';
+COMMENT ON COLUMN hipq.breaker_state.job_type IS 'job type';
+COMMENT ON COLUMN hipq.breaker_state.opened_time IS 'since when it is not closed';
+COMMENT ON COLUMN hipq.breaker_state.open_until
+    IS 'until when no job of the type starts; NULL = until close_breaker()';
+COMMENT ON COLUMN hipq.breaker_state.opened_by IS 'role that opened it; NULL = it opened by itself';
+COMMENT ON COLUMN hipq.breaker_state.reason
+    IS 'why, as given or as hipq found; NONE = nothing was given';
+COMMENT ON COLUMN hipq.breaker_state.change
+    IS 'number of the change; changes of the breaker with lower numbers came before';
+
+CREATE TRIGGER catalogue_changed AFTER TRUNCATE ON hipq.breaker_state
+    FOR EACH STATEMENT EXECUTE FUNCTION hipq._catalogue_changed();
+ALTER TABLE hipq.breaker_state ENABLE ALWAYS TRIGGER catalogue_changed;
+CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON hipq.breaker_state
+    FOR EACH ROW EXECUTE FUNCTION hipq._catalogue_changed('pauses');
+ALTER TABLE hipq.breaker_state ENABLE ALWAYS TRIGGER row_changed;
+
 CREATE FUNCTION hipq.cancel(
     id bigint, reason text DEFAULT NULL, queue text DEFAULT NULL
 ) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_cancel';
@@ -159,3 +189,17 @@ CREATE FUNCTION hipq.resume(
 COMMENT ON FUNCTION hipq.resume(text, text, text, text)
     IS 'ends what pause() began with the same arguments; false if that was not paused. queue, '
     'job_type, throttle_key, instance: as for pause()';
+
+CREATE FUNCTION hipq.open_breaker(
+    queue text, job_type text, duration hipq.duration DEFAULT NULL, reason text DEFAULT NULL
+) RETURNS boolean LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_open_breaker';
+COMMENT ON FUNCTION hipq.open_breaker(text, text, hipq.duration, text)
+    IS 'starts no more jobs of a job type for a while; false if its breaker was open already. '
+    'queue: the queue; job_type: the type; duration: how long, then one job tries, or all start if '
+    'the type has no breaker; NULL = until close_breaker(); reason: why. What runs goes on';
+
+CREATE FUNCTION hipq.close_breaker(queue text, job_type text) RETURNS boolean
+    LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_close_breaker';
+COMMENT ON FUNCTION hipq.close_breaker(text, text)
+    IS 'lets jobs of a job type start again; false if its breaker was closed already. queue: the '
+    'queue; job_type: the type';

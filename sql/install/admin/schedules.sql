@@ -99,6 +99,7 @@ SELECT pg_extension_config_dump('hipq.queue_id_seq', '');
 SELECT pg_extension_config_dump('hipq.queue', '');
 SELECT pg_extension_config_dump('hipq.job_type', '');
 SELECT pg_extension_config_dump('hipq.pause', '');
+SELECT pg_extension_config_dump('hipq.breaker_state', '');
 SELECT pg_extension_config_dump('hipq.schedule_id_seq', '');
 SELECT pg_extension_config_dump('hipq.schedule', '');
 

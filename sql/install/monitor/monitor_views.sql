@@ -254,6 +254,30 @@ FROM (
     JOIN hipq.instance ON instance.instance_id = queue.instance_id
     WHERE pause.crashes IS NOT NULL
     UNION ALL
+    SELECT 'breaker open',
+           'warning',
+           count(*),
+           min(breaker.since),
+           max(breaker.since),
+           'Breakers stop jobs of '
+               || string_agg(
+                      format(
+                          'job type %s of queue %s.%s (%s since %s: %s)',
+                          quote_ident(stored.job_type), instance.name, queue.name, breaker.state,
+                          date_trunc('second', breaker.since), breaker.cause
+                      ),
+                      ', ' ORDER BY breaker.since DESC, stored.job_type
+                  )
+               || '.',
+           'When what they need works, SELECT hipq.close_breaker(queue, job_type), or wait until '
+           'a job that tries succeeds.'
+    FROM hipq.breaker_state AS stored
+    JOIN hipq.queue ON queue.queue_id = stored.queue_id
+    JOIN hipq.instance ON instance.instance_id = queue.instance_id
+    CROSS JOIN LATERAL hipq._breaker(stored.queue_id, stored.job_type) AS breaker
+    WHERE breaker.state <> 'closed'
+    HAVING count(*) > 0
+    UNION ALL
     SELECT 'crashing dead letter handler',
            'alarm',
            cardinality(queue.dead_letter_crash_times),

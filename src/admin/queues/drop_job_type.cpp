@@ -5,6 +5,7 @@
 #include "pg/arguments.hpp"
 #include "pg/internal_write.hpp"
 #include "pg/quote.hpp"
+#include "shared/executors/breaker_notes.hpp"
 #include "shared/wakeup/commit.hpp"
 
 namespace hipq::admin {
@@ -19,6 +20,9 @@ constinit pg::Statement
     delete_pauses("DELETE FROM hipq.pause WHERE queue_id = $1 AND job_type = $2");
 constinit pg::Statement
     delete_leases("DELETE FROM hipq.rate_lease WHERE queue_id = $1 AND job_type = $2");
+constinit pg::Statement
+    delete_breaker("DELETE FROM hipq.breaker_state WHERE queue_id = $1 AND job_type = $2 "
+                   "RETURNING change");
 
 bool has_unfinished_jobs(const Queue &queue, const std::string &job_type)
 {
@@ -47,11 +51,17 @@ void drop_job_type(const pg::Arguments &arguments)
                    name.c_str(), queue_name.c_str()),
             errhint("Use force => true: they will wait until the type is registered again."));
     note_places(queue);
+    core::BreakerOrder closing;
     pg::as_hipq([&] {
         delete_pauses.run(queue.id, name);
         delete_leases.run(queue.id, name);
+        if (queue.has_waits)
+            for (const pg::Row row : delete_breaker.run(queue.id, name))
+                closing.row.change = row.integer(0) + 1;
         delete_job_type.run(queue.id, name);
     });
+    executors::order_breaker(
+        {{MyDatabaseId, queue.id, core::name_hash(name), 0}, queue.owner, {}, closing});
     wakeup::note_resumed_key(queue.id);
     wakeup::note_catalogue_change();
     tell_of_new_places(queue);

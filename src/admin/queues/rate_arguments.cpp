@@ -1,4 +1,4 @@
-// Reads rates and their modes.
+// Reads rates and their modes, and breakers.
 #include "admin/queues/rate_arguments.hpp"
 
 #include "core/job/validate.hpp"
@@ -10,7 +10,7 @@ namespace hipq::admin {
 
 namespace {
 
-// create_shard() locks the row, too, before it looks for rates.
+// create_shard() locks the row, too, before it looks for rates and breakers.
 constinit pg::Statement lock_instance_of_queue(R"(
     SELECT
     FROM hipq.queue AS queue
@@ -22,6 +22,16 @@ constinit pg::Statement select_sharded_queue(R"(
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id)
     WHERE queue.queue_id = $1 AND EXISTS (SELECT FROM hipq.shard_map AS map WHERE map.instance_id = queue.instance_id))");
+
+// Nothing: all jobs of the queue are on this server.
+std::optional<std::string> name_if_sharded(int queue_id)
+{
+    const pg::Rows rows = pg::as_hipq([&] {
+        (void)lock_instance_of_queue.run(queue_id);
+        return select_sharded_queue.run_latest(queue_id);
+    });
+    return rows.empty() ? std::nullopt : std::optional(rows.front().text(0));
+}
 
 }  // namespace
 
@@ -37,23 +47,38 @@ std::optional<std::string> read_rate(const pg::Arguments &arguments)
     return rate.has_value() ? std::optional(pg::canonical_rate(*rate)) : std::nullopt;
 }
 
+std::optional<std::string> read_breaker(const pg::Arguments &arguments)
+{
+    const auto breaker = arguments.maybe_text(pg::Argument::later("breaker"));
+    return breaker.has_value() ? std::optional(pg::canonical_breaker(*breaker)) : std::nullopt;
+}
+
 void demand_one_server(const std::optional<std::string> &rate, int queue_id)
 {
     if (!rate.has_value() || *rate == core::none_text)
         return;
-    const pg::Rows rows = pg::as_hipq([&] {
-        (void)lock_instance_of_queue.run(queue_id);
-        return select_sharded_queue.run_latest(queue_id);
-    });
-    if (rows.empty())
+    const auto name = name_if_sharded(queue_id);
+    if (!name.has_value())
         return;
-    const std::string name = rows.front().text(0);
     HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                errmsg("queues of an instance with shards cannot have a rate_limit"),
                errdetail("Queue \"%s\" is in such an instance: each server would keep the rate by "
                          "itself.",
-                         name.c_str()),
+                         name->c_str()),
                errhint("Use throttle_limit, which the servers keep together."));
+}
+
+void demand_one_server_for_breaker(int queue_id)
+{
+    const auto name = name_if_sharded(queue_id);
+    if (!name.has_value())
+        return;
+    HIPQ_RAISE(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+               errmsg("job types of an instance with shards cannot have a breaker"),
+               errdetail("Queue \"%s\" is in such an instance: each server would have a breaker of "
+                         "its own.",
+                         name->c_str()),
+               errhint("Use hipq.pause(), which the servers heed together."));
 }
 
 }  // namespace hipq::admin

@@ -1,4 +1,4 @@
-// Reads the pauses within a queue from hipq.pause.
+// Reads the pauses within a queue from hipq.pause, and its breakers from hipq.breaker_state.
 #include "catalog/reading/queue_pauses.hpp"
 
 #include "catalog/reading/read_settled.hpp"
@@ -32,6 +32,25 @@ constinit pg::Selection<InnerPauseRow>
                         "CROSS JOIN (SELECT NULL::timestamptz AS paused_until) AS absent "
                         "WHERE queue_id = $1 AND job_type IS NOT NULL");
 
+struct OpenBreakerRow {
+    std::string job_type;
+    OpenBreaker breaker{};
+};
+
+constexpr std::array open_breaker_fields{
+    pg::field<&OpenBreakerRow::job_type>("job_type"),
+    pg::field<&OpenBreakerRow::breaker, &OpenBreaker::change>("change"),
+    pg::field<&OpenBreakerRow::breaker, &OpenBreaker::since>("opened_time"),
+    pg::field<&OpenBreakerRow::breaker, &OpenBreaker::until>("open_until"),
+    pg::field<&OpenBreakerRow::breaker, &OpenBreaker::by>("opened_by"),
+    pg::field<&OpenBreakerRow::breaker, &OpenBreaker::reason>("reason"),
+};
+
+// A row of change 0 was made only to be locked.
+constinit pg::Selection<OpenBreakerRow>
+    select_open_breakers(open_breaker_fields,
+                         "FROM hipq.breaker_state WHERE queue_id = $1 AND change > 0");
+
 }  // namespace
 
 const QueuePauses::Pauses &QueuePauses::pauses()
@@ -45,6 +64,12 @@ const QueuePauses::Pauses &QueuePauses::pauses()
                     all.keys[inner.job_type].emplace(*inner.throttle_key, std::move(inner.pause));
                 else
                     all.types.emplace(inner.job_type, std::move(inner.pause));
+            }
+            if (!has_breakers_)
+                return all;
+            for (const pg::Row row : select_open_breakers.run_latest(queue_id_)) {
+                OpenBreakerRow open = select_open_breakers.read(row);
+                all.breakers.emplace(open.job_type, std::move(open.breaker));
             }
             return all;
         });
@@ -71,6 +96,13 @@ const PausedKeys *QueuePauses::of_keys(std::string_view job_type)
     const auto &keys = pauses().keys;
     const auto found = keys.find(job_type);
     return found == keys.end() ? nullptr : &found->second;
+}
+
+const OpenBreaker *QueuePauses::breaker_of(std::string_view job_type)
+{
+    const auto &breakers = pauses().breakers;
+    const auto found = breakers.find(job_type);
+    return found == breakers.end() ? nullptr : &found->second;
 }
 
 bool QueuePauses::has_keys()

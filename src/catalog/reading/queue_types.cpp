@@ -7,6 +7,7 @@
 #include "catalog/job_parameters.hpp"
 #include "catalog/reading/read_catalogue.hpp"
 #include "catalog/reading/read_settled.hpp"
+#include "core/limits/breaker_text.hpp"
 #include "pg/fields.hpp"
 #include "settings.hpp"
 
@@ -71,6 +72,13 @@ void fill_type_rate_mode(JobTypeRow &row, const Value &value)
     fill_rate_mode(row.type.rate, value.text());
 }
 
+void fill_breaker(JobTypeRow &row, const Value &value)
+{
+    const auto parsed = core::parse_breaker(value.text());  // 'NONE' is none
+    if (const auto *present = std::get_if<core::BreakerRule>(&parsed))
+        row.type.breaker = *present;
+}
+
 using TypeField = pg::Field<JobTypeRow>;
 
 constexpr std::array job_type_fields{
@@ -99,6 +107,7 @@ constexpr std::array job_type_fields{
     // Tables of 0.2.0 lack these columns; the names then refer to the columns of `absent`.
     TypeField{"(SELECT rate_limit FROM (SELECT job_type.*) AS present)", fill_type_rate},
     TypeField{"(SELECT rate_mode FROM (SELECT job_type.*) AS present)", fill_type_rate_mode},
+    TypeField{"(SELECT breaker FROM (SELECT job_type.*) AS present)", fill_breaker},
     type_field<&JobType::time_zone>("time_zone"),
     type_field<&JobType::worker_wait_ttl>("worker_wait_ttl"),
     type_field<&JobType::is_registered>("is_registered"),
@@ -109,7 +118,8 @@ constexpr std::array job_type_fields{
 };
 
 #define HIPQ_FROM_JOB_TYPES                                                                        \
-    "FROM hipq.job_type CROSS JOIN (SELECT NULL AS rate_limit, NULL AS rate_mode) AS absent "      \
+    "FROM hipq.job_type CROSS JOIN "                                                               \
+    "(SELECT NULL AS rate_limit, NULL AS rate_mode, NULL AS breaker) AS absent "                   \
     "WHERE queue_id = $1"
 
 constinit pg::Selection<JobTypeRow> select_job_type(job_type_fields,

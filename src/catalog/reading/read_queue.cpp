@@ -120,6 +120,11 @@ std::vector<std::string> Queue::paused_keys(std::string_view job_type) const
     return names;
 }
 
+const OpenBreaker *Queue::find_open_breaker(std::string_view job_type) const
+{
+    return pauses == nullptr ? nullptr : pauses->breaker_of(job_type);
+}
+
 bool Queue::has_paused_keys() const
 {
     return pauses != nullptr && pauses->has_keys();

@@ -32,6 +32,7 @@ enum class ConditionKind : std::uint8_t {
     key_throttle,
     queue_rate,
     type_rate,
+    breaker,
     executor,
     worker,
     lane,
@@ -125,6 +126,10 @@ enum class Outcome : std::uint8_t {
     FINDING(queue_rate_has_turn, queue_rate, passed)                                               \
     FINDING(type_rate_is_used, type_rate, meant)                                                   \
     FINDING(type_rate_has_turn, type_rate, passed)                                                 \
+    FINDING(breaker_is_open, breaker, meant)                                                       \
+    FINDING(breaker_is_tried, breaker, meant)                                                      \
+    FINDING(breaker_lets_one_try, breaker, passed)                                                 \
+    FINDING(breaker_is_closed, breaker, passed)                                                    \
     FINDING(executor_is_idle, executor, passed)                                                    \
     FINDING(executor_is_starting, executor, passed)                                                \
     FINDING(executor_will_start, executor, passed)                                                 \

@@ -133,6 +133,13 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
                                  "counts, and it weighs {weight}. Its turn can come at {time}."},
     {Finding::type_rate_has_turn,
      "The job type's rate_limit of {rate} has a turn: {used} of it counts."},
+    {Finding::breaker_is_open,
+     "The breaker of the job type is open since {since} until {until}: {cause}{then}."},
+    {Finding::breaker_is_tried, "The breaker of the job type is half open: a job tries, and the "
+                                "others wait for its end."},
+    {Finding::breaker_lets_one_try,
+     "The breaker of the job type is half open: the next job tries."},
+    {Finding::breaker_is_closed, "The breaker of the job type is closed."},
     {Finding::executor_is_idle,
      "{own} executor(s) work for the queue owner, {idle} of them without a job."},
     {Finding::executor_is_starting, "An executor is starting."},

@@ -60,6 +60,8 @@ std::string_view name(Duty duty)
         return "keep the shares of limits";
     case Duty::letters:
         return "take what other nodes send";
+    case Duty::breakers:
+        return "save the state of breakers";
     }
     return "";
 }

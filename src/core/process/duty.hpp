@@ -28,7 +28,8 @@ enum class Duty : unsigned char {
     slots,    // that have moved to another node
     figures,  // of queues, for the router
     shares,   // of limits that several nodes share
-    letters   // from other nodes, taken by apply workers
+    letters,  // from other nodes, taken by apply workers
+    breakers  // of job types, written to the table
 };
 
 // As used in messages: "cannot <name> of queue ...".

@@ -10,17 +10,19 @@ namespace hipq::lanes {
 
 namespace {
 
-// The head. The entries, limiters, shares, rates, buckets, holders and errors follow it.
+// The head. The entries, limiters, shares, rates, breakers, buckets, holders and errors follow it.
 struct InFlightTableHead {
     core::JobTableHead table;
     core::LimiterTableHead limiters;
     core::NodeShareTableHead shares;
     core::RateTableHead rates;
+    core::NameTableHead breakers;
     std::int32_t capacity;
     std::int32_t holder_count;
     std::int32_t limiter_capacity;
     std::int32_t share_capacity;
     std::int32_t rate_capacity;
+    std::int32_t breaker_capacity;
 };
 
 constinit InFlightTableHead *in_flight_head = nullptr;
@@ -50,6 +52,11 @@ Size rate_capacity()
     return static_cast<Size>(settings::max_rates);
 }
 
+Size breaker_capacity()
+{
+    return static_cast<Size>(settings::max_breakers);
+}
+
 Size in_flight_table_size()
 {
     Size size = sizeof(InFlightTableHead);
@@ -62,6 +69,8 @@ Size in_flight_table_size()
     size = ::add_size(
         size, ::mul_size(sizeof(core::RateEntry) + sizeof(core::RateStarts) + sizeof(std::int32_t),
                          rate_capacity()));
+    size = ::add_size(
+        size, ::mul_size(sizeof(core::BreakerEntry) + sizeof(std::int32_t), breaker_capacity()));
     size = ::add_size(
         size, ::mul_size(max_cancellation_error,
                          ::add_size(job_capacity(), static_cast<Size>(memory::executor_places()))));
@@ -94,6 +103,7 @@ void set_up_in_flight()
     in_flight_head->limiter_capacity = static_cast<std::int32_t>(limiter_capacity());
     in_flight_head->share_capacity = static_cast<std::int32_t>(share_capacity());
     in_flight_head->rate_capacity = static_cast<std::int32_t>(rate_capacity());
+    in_flight_head->breaker_capacity = static_cast<std::int32_t>(breaker_capacity());
     jobs_in_flight().clear(pg::steady_now());
 }
 
@@ -115,28 +125,32 @@ core::JobTable jobs_in_flight()
     const auto limiter_count = static_cast<std::size_t>(in_flight_head->limiter_capacity);
     const auto share_count = static_cast<std::size_t>(in_flight_head->share_capacity);
     const auto rate_count = static_cast<std::size_t>(in_flight_head->rate_capacity);
+    const auto breaker_count = static_cast<std::size_t>(in_flight_head->breaker_capacity);
     auto *entries = reinterpret_cast<core::JobEntry *>(in_flight_head + 1);
     auto *limiters = reinterpret_cast<core::Limiter *>(entries + capacity);
     auto *shares = reinterpret_cast<core::NodeShare *>(limiters + limiter_count);
     auto *rates = reinterpret_cast<core::RateEntry *>(shares + share_count);
     auto *starts = reinterpret_cast<core::RateStarts *>(rates + rate_count);
-    auto *buckets = reinterpret_cast<std::int32_t *>(starts + rate_count);
+    auto *breakers = reinterpret_cast<core::BreakerEntry *>(starts + rate_count);
+    auto *buckets = reinterpret_cast<std::int32_t *>(breakers + breaker_count);
     auto *limiter_buckets = buckets + capacity;
     auto *share_buckets = limiter_buckets + limiter_count;
     auto *rate_buckets = share_buckets + share_count;
-    auto *holders = reinterpret_cast<core::HolderList *>(rate_buckets + rate_count);
-    return {&in_flight_head->table,
-            {entries, capacity},
-            {buckets, capacity},
-            {holders, static_cast<std::size_t>(in_flight_head->holder_count)},
-            core::LimiterTable(
-                &in_flight_head->limiters, {limiters, limiter_count},
-                {limiter_buckets, limiter_count},
-                {&in_flight_head->shares, {shares, share_count}, {share_buckets, share_count}}),
-            {&in_flight_head->rates,
-             {rates, rate_count},
-             {starts, rate_count},
-             {rate_buckets, rate_count}}};
+    auto *breaker_buckets = rate_buckets + rate_count;
+    auto *holders = reinterpret_cast<core::HolderList *>(breaker_buckets + breaker_count);
+    return {
+        &in_flight_head->table,
+        {entries, capacity},
+        {buckets, capacity},
+        {holders, static_cast<std::size_t>(in_flight_head->holder_count)},
+        core::LimiterTable(
+            &in_flight_head->limiters, {limiters, limiter_count}, {limiter_buckets, limiter_count},
+            {&in_flight_head->shares, {shares, share_count}, {share_buckets, share_count}}),
+        {&in_flight_head->rates,
+         {rates, rate_count},
+         {starts, rate_count},
+         {rate_buckets, rate_count}},
+        {&in_flight_head->breakers, {breakers, breaker_count}, {breaker_buckets, breaker_count}}};
 }
 
 char *cancellation_error(std::int32_t entry)

@@ -25,7 +25,7 @@ RateLook look_at_rate(const core::RateUse &use);
 // admitted under no rate. is_first_call: of its handler in this process. Cannot fail.
 void note_start(std::int64_t job_id, bool is_first_call) noexcept;
 // A job of this process has started and is to start once more. Returns false if its rates do not
-// admit it now.
+// admit it now, or its breaker has changed.
 [[nodiscard]] bool admit_again(std::int64_t job_id) noexcept;
 
 // A new lease of a rate, which is safe on disk; and the earlier ones, in order, each with the

@@ -27,9 +27,10 @@ enum class Alert : unsigned char {
     no_worker,
     worker_quota,
     mute_worker,
-    rates_full
+    rates_full,
+    breakers_full
 };
-inline constexpr std::size_t alert_count = 21;
+inline constexpr std::size_t alert_count = 22;
 struct AlertRecord {
     Oid database;  // the database it was raised for last; InvalidOid: none
     std::int64_t times;

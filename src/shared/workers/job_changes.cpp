@@ -34,6 +34,7 @@ struct JobNote {
     core::Load load{};           // of an accepted job, or of one that is left running
     std::uint64_t serial = 0;    // entry of a job that a client's session leaves running
     ItemPointerData place{};     // the row of an accepted job
+    core::AttemptEnd end = core::AttemptEnd::uncounted;
 };
 
 constinit memory::TransactionNotes<JobNote> *job_notes =
@@ -77,6 +78,7 @@ void tell_worker(std::int64_t worker_id, const core::JobEntry &job, const JobNot
 struct Done {
     pg::Time next = pg::infinity;  // the first of the new deadlines
     bool has_left = false;
+    bool has_changed_breaker = false;
     bool lacks_capacity = false;  // a job was left running without an entry; only its row tells
 };
 
@@ -180,6 +182,9 @@ void leave_worker(core::JobTable &table, const JobNote &note, Done &done)
     if (!has_worker(left) && !(note.worker_id == 0 && is_being_left(left)))
         return;
     const std::int64_t worker_id = has_worker(left) ? worker_at(place_of(left)) : 0;
+    if (note.end != core::AttemptEnd::uncounted && left.has_breaker &&
+        table.conclude(entry, note.end == core::AttemptEnd::failed, pg::steady_now()))
+        done.has_changed_breaker = true;
     table.erase(entry);
     tell_worker(worker_id, left, note);
     done.has_left = true;
@@ -257,6 +262,8 @@ void carry_out_all()
         databases::jobs_restored(MyDatabaseId);  // the search after a restore finds such jobs too
         done.next = pg::Time{0};
     }
+    if (done.has_changed_breaker)
+        done.next = pg::Time{0};  // the change is to be written to hipq.breaker_state
     if (done.next != pg::infinity)
         databases::work_due(MyDatabaseId, done.next);
     if (freed.any)
@@ -323,9 +330,11 @@ void note_job_extended(std::int64_t job_id, int attempt, pg::Time deadline)
 }
 
 void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving,
-                   std::int64_t run_time)
+                   std::int64_t run_time, core::AttemptEnd end)
 {
-    add({JobNoteKind::left, job_id, attempt, pg::infinity, leaving, run_time, worker_id});
+    JobNote note{JobNoteKind::left, job_id, attempt, pg::infinity, leaving, run_time, worker_id};
+    note.end = end;
+    add(note);
 }
 
 void note_job_left_running(int queue_id, std::int64_t job_id, int attempt, const core::Load &load,

@@ -84,9 +84,10 @@ enum class Leaving : unsigned char {
     expired,        // the offer was not accepted in time
     returned,       // neither the worker nor the job is at fault
 };
-// `worker_id` 0: the job was left running. `run_time` in microseconds.
+// `worker_id` 0: the job was left running. `run_time` in microseconds. `end`: for the breaker of
+// its type.
 void note_job_left(std::int64_t job_id, int attempt, std::int64_t worker_id, Leaving leaving,
-                   std::int64_t run_time);
+                   std::int64_t run_time, core::AttemptEnd end);
 
 // The job of a handler that has returned stays running, until its deadline. If the handler ran in a
 // client's session, the job had no entry until then; it is entered with its weight. If that would

@@ -36,8 +36,18 @@ like($router->error_of(q{SELECT hipq.alter_queue('app.mail', rate_limit => '5/s'
 $router->sql(q{SELECT hipq.create_queue('rated.main', rate_limit => '5/s')});
 like($router->error_of(q{CALL hipq.create_shard('rated', 1,
 		'host=/nowhere', publisher => 'host=/nowhere')}),
-	qr/0A000: an instance with a rate_limit cannot have shards/,
+	qr/0A000: an instance with a rate_limit or a breaker cannot have shards/,
 	'and an instance with a rate cannot have shards');
+like($router->error_of(q{SELECT hipq.open_breaker('app.mail', 'run')}),
+	qr/0A000: job types of an instance with shards cannot have a breaker/,
+	'job types of an instance with shards cannot have a breaker');
+$router->sql(q{SELECT hipq.alter_queue('rated.main', rate_limit => 'NONE');
+	SELECT hipq.register_job_type('rated.main', 'call', handler_kind => 'notify',
+		breaker => '50% of 20 in 1 min, open 30 s')});
+like($router->error_of(q{CALL hipq.create_shard('rated', 1,
+		'host=/nowhere', publisher => 'host=/nowhere')}),
+	qr/0A000: an instance with a rate_limit or a breaker cannot have shards/,
+	'and an instance with a breaker cannot have shards');
 is($router->sql('SELECT count(*) FROM hipq.shard WHERE node = 3'), 0,
 	'a refused create_shard() writes nothing');
 is($router->sql('SELECT count(*) FILTER (WHERE node = 0), min(node), max(node) FROM hipq.shard_map,

@@ -112,16 +112,15 @@ Statement held_in(const QueueName &queue)
 
 Statement types_of(const QueueName &queue)
 {
-    return {
-        "SELECT type.job_type, type.handler_kind, type.workers, type.is_paused,"
-        " type.throttle_limit, type.throttle_used, type.max_retries,"
-        " hour.succeeded, hour.failed, hour.retried, hour.wait_p50, hour.wait_p99, hour.run_p50,"
-        " hour.run_p99"
-        " FROM hipq.job_types_detail AS type"
-        " LEFT JOIN hipq.statistics_detail AS hour ON hour.queue = type.queue"
-        " AND hour.job_type = type.job_type AND hour.period = 'hour'"
-        " WHERE type.queue = $1 ORDER BY type.job_type",
-        {queue.name}};
+    return {"SELECT type.job_type, type.handler_kind, type.workers, type.is_paused,"
+            " {0.3? type.breaker_state : 'closed'} AS breaker_state, type.throttle_limit,"
+            " type.throttle_used, type.max_retries, hour.succeeded, hour.failed, hour.retried,"
+            " hour.wait_p50, hour.wait_p99, hour.run_p50, hour.run_p99"
+            " FROM hipq.job_types_detail AS type"
+            " LEFT JOIN hipq.statistics_detail AS hour ON hour.queue = type.queue"
+            " AND hour.job_type = type.job_type AND hour.period = 'hour'"
+            " WHERE type.queue = $1 ORDER BY type.job_type",
+            {queue.name}};
 }
 
 Statement pauses_of(const QueueName &queue)

@@ -175,6 +175,8 @@ private:
         Cell state{"", Tone::dim};
         if (types_.is_true(i, "is_paused"))
             state = {"paused", Tone::warning};
+        else if (types_.text(i, "breaker_state") != "closed")
+            state = {"breaker " + types_.text(i, "breaker_state"), Tone::warning};
         else if (is_outside && types_.number(i, "workers") == 0)
             state = {"no worker", Tone::bad};
         else if (is_outside)

@@ -130,7 +130,8 @@ SELECT job_types.queue, job_types.job_type, job_types.handler, job_types.handler
        job_types.throttle_limit, job_types.throttle_used, job_types.throttle_limit_per_key,
        job_types.requires, job_types.worker_wait_ttl, job_types.retry_enabled, job_types.parameters,
        job_types.validate, job_types.workers, job_types.is_paused, job_types.is_registered,
-       job_types.crashes, job_types.created_time, job_types.attempt_log
+       job_types.crashes, job_types.created_time, job_types.attempt_log,
+       {0.3? job_types.breaker_state : 'closed'} AS breaker_state
 FROM hipq.job_types_detail AS job_types
 WHERE $1::text IS NULL OR job_types.queue = $1
 ORDER BY job_types.queue, job_types.job_type

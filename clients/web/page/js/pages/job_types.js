@@ -39,10 +39,11 @@ const makeTable = (load) =>
         title: "Job type",
         kind: "main",
         order: ({ job_type: type, queue }) => `${type} ${queue}`,
-        value: ({ job_type, queue, is_paused }) => ({ job_type, queue, is_paused }),
-        cell: ({ job_type: type, queue, is_paused: isPaused }) => [
+        value: ({ job_type, queue, is_paused, breaker_state }) => ({ job_type, queue, is_paused, breaker_state }),
+        cell: ({ job_type: type, queue, is_paused: isPaused, breaker_state: breaker }) => [
           h("a", { href: link("jobs"), onclick: () => searchFor({ queue, job_type: type }) }, type),
           isPaused ? badge("paused") : null,
+          breaker === "closed" ? null : badge(`breaker ${breaker}`),
         ],
       },
       { title: "Queue", order: ({ queue }) => queue, value: ({ queue }) => queue, cell: queueLink },

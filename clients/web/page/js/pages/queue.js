@@ -163,8 +163,12 @@ function typesPanel(types) {
       {
         title: "Job type",
         kind: "main",
-        value: ({ job_type: type, is_paused: isPaused }) => ({ type, isPaused }),
-        cell: ({ type, isPaused }) => [type, isPaused ? badge("paused") : null],
+        value: ({ job_type: type, is_paused: isPaused, breaker_state: breaker }) => ({ type, isPaused, breaker }),
+        cell: ({ type, isPaused, breaker }) => [
+          type,
+          isPaused ? badge("paused") : null,
+          breaker === "closed" ? null : badge(`breaker ${breaker}`),
+        ],
       },
       {
         title: "Handler",

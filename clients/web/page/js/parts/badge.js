@@ -32,6 +32,8 @@ const tones = {
   redriven: "active",
   dismissed: "off",
   paused: "warn",
+  "breaker open": "warn",
+  "breaker half open": "warn",
   draining: "warn",
   // states of a queue, as in hipq.activity
   "being dropped": "off",
