@@ -23,6 +23,7 @@
 #include "shared/flight/flight_recorder.hpp"
 #include "shared/lanes/in_flight_table.hpp"
 #include "shared/lanes/lane_table.hpp"
+#include "shared/lanes/parked_key_table.hpp"
 #include "shared/lanes/run_time_table.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/registry.hpp"
@@ -66,8 +67,8 @@ void keep_shared_memory()
           &executors::executors_part, &flight::flight_recorder_part, &executors::decisions_part,
           &wakeup::ends_part, &wakeup::watched_part, &databases::databases_part,
           &databases::dirty_queues_part, &databases::rounds_part, &lanes::lanes_part,
-          &workers::external_jobs_part, &workers::workers_part, &statistics::statistics_part,
-          &workers::progress_part, &tables::leaf_requests_part})
+          &lanes::parked_keys_part, &workers::external_jobs_part, &workers::workers_part,
+          &statistics::statistics_part, &workers::progress_part, &tables::leaf_requests_part})
         memory::add_part(*part);
     memory::install_hooks();
 }

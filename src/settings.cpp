@@ -22,6 +22,7 @@ int max_executors = 4;
 int max_databases = 256;
 int max_running = 4'096;
 int max_lanes = 16'384;
+int max_keys = 32'768;
 int max_rates = 1'024;
 int max_breakers = 1'024;
 int max_owner_share = 75;
@@ -164,6 +165,10 @@ constexpr Count counts[] = {
     {"hipq.max_lanes", &max_lanes, 1, 100'000, Change::restart, "Room in shared memory for lanes.",
      "A lane is what waits of one queue, job type and priority. Each takes 2.5 kB, from its first "
      "use on. Without room for one its jobs are looked for in the table, which is slower."},
+    {"hipq.max_keys", &max_keys, 16, 10'000'000, Change::restart,
+     "Room in shared memory for throttle keys whose jobs wait.",
+     "Each takes 124 bytes, from its first use on. Jobs of a key without room are read again and "
+     "again until they can start."},
     {"hipq.max_rates", &max_rates, 16, 100'000, Change::restart,
      "Room in shared memory for rate limits of queues and job types.",
      "Each takes 2.2 kB. Without room for one, jobs under it wait."},

@@ -25,6 +25,7 @@ extern int
     max_running;  // hipq.max_running: jobs that executors have in flight at a time, cluster-wide
 extern int max_rates;     // hipq.max_rates: in shared memory, cluster-wide
 extern int max_breakers;  // hipq.max_breakers: in shared memory, cluster-wide
+extern int max_keys;      // hipq.max_keys: in shared memory, cluster-wide
 extern int max_lanes;     // hipq.max_lanes: in shared memory, cluster-wide
 extern int
     max_owner_share;  // hipq.max_owner_share, %: of each table in shared memory, for one role

@@ -42,6 +42,12 @@ COMMENT ON FUNCTION hipq._breaker(integer, text)
     IS 'the breaker of a job type now: closed, open or half open; since and until when (NULL = '
     'until close_breaker()), and why. All NULL: the caller may not see it';
 
+CREATE FUNCTION hipq._key_hash(throttle_key text) RETURNS bigint
+    LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__key_hash';
+COMMENT ON FUNCTION hipq._key_hash(text)
+    IS 'hash of a throttle key, by which the jobs of queues with limits per key are indexed; 0 for '
+    '''NONE''';
+
 -- Written before jobs start, because shared memory does not survive a crash. The rows of one server
 -- are of no use to another, so pg_dump leaves them out.
 CREATE TABLE hipq.rate_lease (

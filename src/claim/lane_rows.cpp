@@ -5,8 +5,10 @@
 #include "claim/lane_rows.hpp"
 
 #include "catalog/cache.hpp"
+#include "claim/lane_indexes.hpp"
 #include "claim/weight.hpp"
 #include "core/job/validate.hpp"
+#include "core/text/names.hpp"
 #include "job/aimed_jobs.hpp"
 #include "job/job_row.hpp"
 #include "job/plain_table.hpp"
@@ -14,7 +16,6 @@
 
 extern "C" {
 #include "access/tableam.h"
-#include "catalog/pg_am.h"
 #include "utils/fmgroids.h"
 }
 
@@ -25,15 +26,12 @@ using core::KeyRange;
 
 namespace {
 
-// The columns of the index, in its order.
-constexpr std::array lane_columns{Column::job_type, Column::priority, Column::scheduled_run_time,
-                                  Column::id};
-
 // The parameters and results of a reading. The memory belongs to the C++ side; code inside
 // pg::call() writes it.
 struct Reading {
     Datum type;
     std::int16_t priority;
+    std::uint64_t throttle_key;  // 0: all rows
     KeyRange range;
     std::int64_t now;
     std::size_t most;
@@ -68,11 +66,13 @@ void add(Reading &reading, const LaneRow &found)
 struct RowComparison {
     ScanKeyData parts[2];
 
-    ScanKeyData key(StrategyNumber strategy, core::LaneKey bound)
+    // `column`: of scheduled_run_time; that of id is the next one.
+    ScanKeyData key(AttrNumber column, StrategyNumber strategy, core::LaneKey bound)
     {
-        ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, 3, strategy, InvalidOid, InvalidOid,
+        ::ScanKeyEntryInitialize(&parts[0], SK_ROW_MEMBER, column, strategy, InvalidOid, InvalidOid,
                                  F_TIMESTAMPTZ_CMP, TimestampTzGetDatum(bound.time));
-        ::ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END, 4, strategy, InvalidOid,
+        ::ScanKeyEntryInitialize(&parts[1], SK_ROW_MEMBER | SK_ROW_END,
+                                 static_cast<AttrNumber>(column + 1), strategy, InvalidOid,
                                  InvalidOid, F_BTINT8CMP, Int64GetDatum(bound.id));
         ScanKeyData header{};
         header.sk_flags = SK_ROW_HEADER;
@@ -83,36 +83,42 @@ struct RowComparison {
     }
 };
 
-// The scan keys for a lane.
-class LaneKeys {
+// The scan keys for a lane, or for a throttle key in it, whose index has one column more.
+class ScanKeys {
 public:
-    LaneKeys(Relation lane, const Reading &reading)
+    ScanKeys(Relation index, const Reading &reading, bool is_by_key)
     {
-        add(1, BTEqualStrategyNumber, F_TEXTEQ, reading.type, lane->rd_indcollation[0]);
-        add(2, BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(reading.priority));
+        add(1, BTEqualStrategyNumber, F_TEXTEQ, reading.type, index->rd_indcollation[0]);
+        if (is_by_key)
+            add(2, BTEqualStrategyNumber, F_INT8EQ,
+                Int64GetDatum(static_cast<std::int64_t>(reading.throttle_key)));
+        priority_ = is_by_key ? 3 : 2;
+        add(priority_, BTEqualStrategyNumber, F_INT2EQ, Int16GetDatum(reading.priority));
     }
-    LaneKeys(const LaneKeys &) = delete;
-    LaneKeys &operator=(const LaneKeys &) = delete;
+    ScanKeys(const ScanKeys &) = delete;
+    ScanKeys &operator=(const ScanKeys &) = delete;
 
     void from(core::LaneKey first)
     {
-        keys_[count_++] = from_.key(BTGreaterEqualStrategyNumber, first);
+        keys_[count_++] = from_.key(time(), BTGreaterEqualStrategyNumber, first);
     }
-    void before(std::int64_t time)
+    void before(std::int64_t before_time)
     {
-        add(3, BTLessStrategyNumber, F_TIMESTAMPTZ_LT, TimestampTzGetDatum(time));
+        add(time(), BTLessStrategyNumber, F_TIMESTAMPTZ_LT, TimestampTzGetDatum(before_time));
     }
-    void of_time(std::int64_t time, std::int64_t first_id, std::int64_t last_id)
+    void of_time(std::int64_t only_time, std::int64_t first_id, std::int64_t last_id)
     {
-        add(3, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(time));
-        add(4, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(first_id));
-        add(4, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(last_id));
+        const auto id = static_cast<AttrNumber>(time() + 1);
+        add(time(), BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(only_time));
+        add(id, BTGreaterEqualStrategyNumber, F_INT8GE, Int64GetDatum(first_id));
+        add(id, BTLessEqualStrategyNumber, F_INT8LE, Int64GetDatum(last_id));
     }
 
     ScanKey data() { return keys_.data(); }
     int count() const { return count_; }
 
 private:
+    AttrNumber time() const { return static_cast<AttrNumber>(priority_ + 1); }
     void add(AttrNumber column, StrategyNumber strategy, RegProcedure procedure, Datum value,
              Oid collation = InvalidOid)
     {
@@ -120,67 +126,35 @@ private:
                                  procedure, value);
     }
 
-    std::array<ScanKeyData, 5> keys_{};
+    std::array<ScanKeyData, 6> keys_{};
     RowComparison from_{};
+    AttrNumber priority_ = 0;
     int count_ = 0;
 };
 
-// Whether an index leaves out held jobs, and no others. The tables of 0.2.0 have no such column.
-bool has_free_jobs(Relation index, const job::ColumnMap &map)
-{
-    const List *predicate = ::RelationGetIndexPredicate(index);
-    const AttrNumber waits_for = map[static_cast<std::size_t>(Column::waits_for)];
-    if (waits_for == InvalidAttrNumber)
-        return predicate == NIL;
-    if (list_length(predicate) != 1 || !IsA(linitial(predicate), NullTest))
-        return false;
-    const auto *test = linitial_node(NullTest, predicate);
-    return test->nulltesttype == IS_NULL && IsA(test->arg, Var) &&
-           reinterpret_cast<const Var *>(test->arg)->varattno == waits_for;
-}
-
-bool is_lane_index(Relation index, const job::ColumnMap &map)
-{
-    const Form_pg_index form = index->rd_index;
-    bool fits = form->indisvalid && form->indnkeyatts == static_cast<int>(lane_columns.size()) &&
-                index->rd_rel->relam == BTREE_AM_OID;
-    for (std::size_t i = 0; fits && i < lane_columns.size(); ++i)
-        fits = form->indkey.values[i] == map[static_cast<std::size_t>(lane_columns[i])] &&
-               index->rd_indoption[i] == 0;
-    return fits && has_free_jobs(index, map);
-}
-
 }  // namespace
-
-Relation open_lane_index(Relation live, const job::ColumnMap &map)
-{
-    ListCell *cell = nullptr;
-    foreach (cell, ::RelationGetIndexList(live)) {
-        Relation index = ::index_open(lfirst_oid(cell), AccessShareLock);
-        if (is_lane_index(index, map))
-            return index;
-        ::index_close(index, AccessShareLock);
-    }
-    return nullptr;
-}
 
 struct LaneIndex::Table {
     Relation live;
     Relation lane;
+    Relation by_key;  // null: not opened yet, or the leaf has no such index
+    bool has_looked_for_it;
     job::ColumnMap map;
     TupleTableSlot *slot;
 
     bool open(const char *name);
     bool open_lane();
+    void open_key_index(const char *name);
     void read(Reading &reading) const;
-    bool has_read_before(std::int64_t time, Reading &reading) const;
-    void scan(LaneKeys &keys, Reading &reading) const;
+    bool has_read_before(Relation index, std::int64_t time, Reading &reading) const;
+    void scan(Relation index, ScanKeys &keys, Reading &reading) const;
     void look_through(IndexScanDesc scan, Reading &reading) const;
     LaneRow row(const Reading &reading) const;
     void look_at_windows(LaneRow &found, Reading &reading) const;
     void close() const;
 
 private:
+    Relation index_for(const Reading &reading) const;
     Datum value(Column column) const;
     std::int64_t last_worker() const;
     core::NextAttempt next_attempt() const;
@@ -202,6 +176,12 @@ bool LaneIndex::Table::open_lane()
 {
     lane = open_lane_index(live, map);
     return lane != nullptr;
+}
+
+void LaneIndex::Table::open_key_index(const char *name)
+{
+    if (!std::exchange(has_looked_for_it, true))
+        by_key = open_throttle_index(live, name);
 }
 
 // Returns a column of the row that was found. The column is never NULL.
@@ -248,11 +228,13 @@ LaneRow LaneIndex::Table::row(const Reading &reading) const
     const bool waits = state == reading.waiting[0] || state == reading.waiting[1];
     const core::LaneKey key{DatumGetTimestampTz(value(Column::scheduled_run_time)),
                             DatumGetInt64(value(Column::id))};
+    const bool is_meant =
+        reading.throttle_key == 0 || key_of(value(Column::throttle_key)) == reading.throttle_key;
     const bool is_paused = !reading.paused_keys.empty() && key.time <= reading.now &&
                            is_among(reading.paused_keys, value(Column::throttle_key));
     return {key,
             slot->tts_tid,
-            waits && !is_paused && !is_aimed() &&
+            waits && is_meant && !is_paused && !is_aimed() &&
                 DatumGetTimestampTz(value(Column::expires_time)) > reading.now,
             reading.weighs ? weight_of(value(Column::throttle_factor)) : 0,
             reading.weighs ? key_of(value(Column::throttle_key)) : 0,
@@ -319,35 +301,41 @@ void LaneIndex::Table::read(Reading &reading) const
 {
     const KeyRange range = reading.range;
     const bool is_of_one_time = range.first.time == range.last.time;
+    const Relation index = index_for(reading);
     ::PushActiveSnapshot(::GetLatestSnapshot());
     if (range.last == core::lane_end) {
-        LaneKeys keys(lane, reading);
+        ScanKeys keys(index, reading, index == by_key);
         keys.from(range.first);
-        scan(keys, reading);
-    } else if (is_of_one_time || has_read_before(range.last.time, reading)) {
-        LaneKeys keys(lane, reading);
+        scan(index, keys, reading);
+    } else if (is_of_one_time || has_read_before(index, range.last.time, reading)) {
+        ScanKeys keys(index, reading, index == by_key);
         keys.of_time(range.last.time,
                      is_of_one_time ? range.first.id : std::numeric_limits<std::int64_t>::min(),
                      range.last.id);
-        scan(keys, reading);
+        scan(index, keys, reading);
     }
     ::ExecClearTuple(slot);
     ::PopActiveSnapshot();
 }
 
-// Reads the rows of earlier times. False: the reading stopped at one of them.
-bool LaneIndex::Table::has_read_before(std::int64_t time, Reading &reading) const
+Relation LaneIndex::Table::index_for(const Reading &reading) const
 {
-    LaneKeys keys(lane, reading);
+    return reading.throttle_key != 0 && by_key != nullptr ? by_key : lane;
+}
+
+// Reads the rows of earlier times. False: the reading stopped at one of them.
+bool LaneIndex::Table::has_read_before(Relation index, std::int64_t time, Reading &reading) const
+{
+    ScanKeys keys(index, reading, index == by_key);
     keys.from(reading.range.first);
     keys.before(time);
-    scan(keys, reading);
+    scan(index, keys, reading);
     return std::exchange(reading.is_end, false);
 }
 
-void LaneIndex::Table::scan(LaneKeys &keys, Reading &reading) const
+void LaneIndex::Table::scan(Relation index, ScanKeys &keys, Reading &reading) const
 {
-    IndexScanDesc found = pg::begin_index_scan(live, lane, keys.count());
+    IndexScanDesc found = pg::begin_index_scan(live, index, keys.count());
     ::index_rescan(found, keys.data(), keys.count(), nullptr, 0);
     look_through(found, reading);
     ::index_endscan(found);
@@ -357,7 +345,7 @@ void LaneIndex::Table::close() const
 {
     if (slot != nullptr)
         ::ExecDropSingleTupleTableSlot(slot);
-    for (Relation relation : {lane, live})
+    for (Relation relation : {by_key, lane, live})
         if (relation != nullptr)
             ::relation_close(relation, NoLock);
 }
@@ -388,14 +376,14 @@ Oid LaneIndex::leaf() const
     return RelationGetRelid(table_->live);
 }
 
-LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range, pg::Time now,
-                         std::size_t most, bool weighs, StartWindows &windows,
-                         std::span<const std::string> paused_keys)
+LaneRows LaneIndex::read(const LaneStretch &stretch, pg::Time now, std::size_t most, bool weighs,
+                         StartWindows &windows, std::span<const std::string> paused_keys)
 {
     LaneRows result{std::vector<LaneRow>(2 * (most + 1) + 1), false};
     Reading reading{Datum{0},
-                    static_cast<std::int16_t>(priority),
-                    range,
+                    static_cast<std::int16_t>(stretch.priority),
+                    stretch.throttle_key,
+                    stretch.range,
                     now.value,
                     most,
                     result.rows,
@@ -408,10 +396,13 @@ LaneRows LaneIndex::read(std::string_view job_type, int priority, KeyRange range
                     windows.known(),
                     nullptr,
                     paused_keys};
+    const std::string key_index = core::throttle_index_name(RelationGetRelationName(table_->live));
     for (;;) {
         pg::call([&] {
-            reading.type = PointerGetDatum(
-                ::cstring_to_text_with_len(job_type.data(), static_cast<int>(job_type.size())));
+            if (stretch.throttle_key != 0)
+                table_->open_key_index(key_index.c_str());
+            reading.type = PointerGetDatum(::cstring_to_text_with_len(
+                stretch.job_type.data(), static_cast<int>(stretch.job_type.size())));
             table_->read(reading);
         });
         if (reading.unknown_windows == nullptr)

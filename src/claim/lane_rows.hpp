@@ -29,12 +29,17 @@ struct LaneRows {
     bool is_end;  // the range has no further rows
 };
 
-// Opens the index made for lanes, which has the jobs of a live leaf that are not held. Null: the
-// leaf has none. Call inside pg::call() only.
-Relation open_lane_index(Relation live, const job::ColumnMap &map);
+// Which rows of a queue's live leaf to read.
+struct LaneStretch {
+    std::string_view job_type;
+    int priority;
+    core::KeyRange range;
+    std::uint64_t throttle_key;  // of the rows; 0: all rows
+};
 
 // Reads by the index made for lanes, without SQL, so that neither rows before the range nor rows
-// that are not due yet cost anything. Needs a transaction; call close() before it ends.
+// that are not due yet cost anything. The rows of a throttle key are read by the index made for
+// keys, or if there is none among all others. Needs a transaction; call close() before it ends.
 class LaneIndex {
 public:
     // Nothing: the leaf or its index is not as hipq creates it.
@@ -47,9 +52,8 @@ public:
     // may start, or after the first row that is not due, or when the result has no space for more
     // of the other rows. Reads the weights if `weighs`. Due rows with one of `paused_keys` cannot
     // be claimed.
-    LaneRows read(std::string_view job_type, int priority, core::KeyRange range, pg::Time now,
-                  std::size_t most, bool weighs, StartWindows &windows,
-                  std::span<const std::string> paused_keys);
+    LaneRows read(const LaneStretch &stretch, pg::Time now, std::size_t most, bool weighs,
+                  StartWindows &windows, std::span<const std::string> paused_keys);
 
 private:
     struct Table;

@@ -7,7 +7,7 @@
 
 #include "catalog/cache.hpp"
 #include "catalog/queue_by_queue.hpp"
-#include "claim/lane_rows.hpp"
+#include "claim/lane_indexes.hpp"
 #include "job/job_row.hpp"
 #include "job/plain_table.hpp"
 #include "pg/compat.hpp"

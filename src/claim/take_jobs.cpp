@@ -33,6 +33,8 @@ constexpr std::int64_t in_flight_delay = 10'000;
 // for which this executor was woken.
 constexpr std::int64_t reading_delay = 1'000;
 
+constexpr core::KeyRange no_rows{core::lane_end, core::lane_start};
+
 // How many rows to read at once if a throttle key is full.
 constexpr std::size_t walking_piece = 100;
 
@@ -119,7 +121,9 @@ struct Taker {
     core::Weight key_limit;
     std::map<std::uint64_t, core::Weight> in_batch{};  // for each throttle key, the weight of this
                                                        // prefetched batch's jobs, which run at once
-    std::set<std::uint64_t> full_keys{};
+    std::map<std::uint64_t, core::KeyRange> full_keys{};  // with the rows to park; may be empty
+    std::uint64_t read_key = 0;    // the parked key that is read; 0: all rows are
+    std::int64_t passed_over = 0;  // rows of full keys
 
     bool may_start(const LaneRow &row) const
     {
@@ -163,7 +167,7 @@ struct Taker {
             return true;
         if (is_shared)
             databases::ask_for_shares(MyDatabaseId);
-        full_keys.insert(throttle_key);
+        full_keys.try_emplace(throttle_key, no_rows);
         return false;
     }
 
@@ -178,14 +182,14 @@ struct Taker {
         return fits;
     }
 
-    // Whether the key was full at the last look, by any process, and no capacity has become
-    // available since: then its pocket need not be read.
+    // Whether the parked key was full at the last look, by any process, and no capacity has become
+    // available since: then its rows need not be read.
     bool is_known_to_be_full(std::uint64_t throttle_key)
     {
-        if (throttle_key == 0 || key_limit < core::weight_unit)
+        if (key_limit < core::weight_unit)
             return false;
         if (lanes::waits_for_capacity(lane.queue->id, type(), throttle_key))
-            full_keys.insert(throttle_key);
+            full_keys.try_emplace(throttle_key, no_rows);
         return full_keys.contains(throttle_key);
     }
 
@@ -259,9 +263,8 @@ struct Taker {
                 (was_looked_at && is_with_worker(row))) {
                 reading.passed(row.key);
             } else if (!was_looked_at && full_keys.contains(row.throttle_key)) {
-                const bool is_end_of_range = reading.throttle_key() == row.throttle_key;
-                leave_full(reading, row.key, row.throttle_key);
-                if (is_end_of_range)
+                leave_full(reading, row);
+                if (read_key != 0)
                     return;
             } else if (const auto again = put_off_until(row, was_looked_at)) {
                 reading.held(row.key, again->value);
@@ -286,25 +289,53 @@ struct Taker {
                 row.is_claimable = row.is_claimable && !lane.queue->has_left_in_order(row.key.id);
     }
 
-    void leave_full(lanes::LaneReading &reading, core::LaneKey key,
-                    std::uint64_t throttle_key) const
+    // When to look at rows of a full key at the latest.
+    pg::Time again_if_full() const { return now + longest_wait_for_capacity; }
+
+    void leave_full(lanes::LaneReading &reading, const LaneRow &row)
     {
-        reading.full(key, throttle_key, (now + longest_wait_for_capacity).value);
+        if (read_key != 0) {
+            reading.full(row.key, again_if_full().value);
+            return;
+        }
+        core::KeyRange &rows = full_keys.at(row.throttle_key);
+        rows = rows.is_empty() ? core::KeyRange{row.key, row.key}
+                               : core::hull(rows, {row.key, row.key});
+        ++passed_over;
+        reading.passed(row.key);
+    }
+
+    // Parks the full keys before the reading ends, so that no row is in no place.
+    void park_full_keys(lanes::LaneReading &reading) const
+    {
+        const pg::Time soon = now + core::crowded_hold + passed_over * core::crowded_hold_per_row;
+        for (const auto &[key, rows] : full_keys)
+            if (!rows.is_empty() && !lanes::park_key(lane.ref, rows, key, again_if_full()))
+                reading.crowded(rows, soon.value);
+    }
+
+    // Returns what to read next: the next parked key, if its rows come before all others.
+    std::optional<core::KeyRange> next_range(lanes::LaneReading &reading)
+    {
+        while (!reading.is_done() && (!reading.reads_key() || !reading.range().has_value())) {
+            read_key = lanes::read_next_key(lane.ref, reading, now);
+            if (read_key == 0)
+                break;
+            if (is_known_to_be_full(read_key))
+                reading.full(reading.range()->first, again_if_full().value);
+        }
+        return reading.range();
     }
 
     void read(LaneIndex &index, lanes::LaneReading &reading)
     {
         while (capacity() > 0) {
-            const auto range = reading.range();
+            const auto range = next_range(reading);
             if (!range.has_value())
                 return;
-            if (const std::uint64_t throttle_key = reading.throttle_key();
-                is_known_to_be_full(throttle_key)) {
-                leave_full(reading, range->first, throttle_key);
-                continue;
-            }
-            LaneRows found = index.read(lane.head.job_type, lane.head.priority, *range, now,
-                                        piece(), weighs, windows, claimer.prefetched.paused_keys);
+            LaneRows found =
+                index.read({lane.head.job_type, lane.head.priority, *range, read_key}, now, piece(),
+                           weighs, windows, claimer.prefetched.paused_keys);
             pass_over_left(found);
             take(found, reading);
         }
@@ -336,8 +367,9 @@ bool take_by_lane(Taker &taker, LaneIndex &index)
     }
     look_again_what_is_paused(taker);
     taker.read(index, *reading);
+    taker.park_full_keys(*reading);
     reading.end();
-    for (const std::uint64_t key : taker.full_keys)
+    for (const auto &[key, rows] : taker.full_keys)
         lanes::stands_full(taker.lane.queue->id, taker.type(), key);
     if (taker.claimer.prefetched.is_empty() &&
         lanes::due_of(taker.lane.ref) <= taker.now)  // for example, after a suspect that must wait

@@ -1,5 +1,7 @@
 // hipq._are_time_windows, hipq._is_rate and hipq._is_breaker_rule: the checks of the domains
-// hipq.time_windows, hipq.rate and hipq.breaker_rule.
+// hipq.time_windows, hipq.rate and hipq.breaker_rule. hipq._key_hash: the expression of the index
+// over throttle keys.
+#include "core/limits/throttle.hpp"
 #include "pg/arguments.hpp"
 #include "pg/demand.hpp"
 
@@ -19,4 +21,10 @@ HIPQ_FUNCTION(hipq__is_breaker_rule)
 {
     (void)hipq::pg::canonical_breaker(hipq::pg::Arguments(fcinfo).text({0, "rule"}));
     return hipq::pg::return_bool(true);
+}
+
+HIPQ_FUNCTION(hipq__key_hash)
+{
+    const std::string key = hipq::pg::Arguments(fcinfo).text({0, "throttle_key"});
+    return Int64GetDatum(static_cast<std::int64_t>(hipq::core::throttle_key_hash(key)));
 }

@@ -217,11 +217,11 @@ core::LaneKey next_of_same_priority(std::span<const claim::Lane> lanes)
 bool fall_back(std::span<claim::Lane> lanes)
 {
     claim::Lane &first = lanes.front();
-    const auto lane = first.ref.is_known() ? lanes::copy_lane(first.ref) : std::nullopt;
-    if (!lane.has_value() || lane->next_due() <= first.not_after)
+    const auto due = first.ref.is_known() ? lanes::next_due_of(first.ref) : std::nullopt;
+    if (!due.has_value() || *due <= first.not_after)
         return false;
-    first.head.due = pg::Time{lane->next_due().time};
-    first.head.id = lane->next_due().id;
+    first.head.due = pg::Time{due->time};
+    first.head.id = due->id;
     std::size_t place = 0;
     for (std::size_t i = 1; i < lanes.size(); ++i)
         if (is_same_priority(first, lanes[i]) && key_of(lanes[i]) < key_of(first))

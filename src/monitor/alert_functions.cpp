@@ -111,6 +111,10 @@ constexpr AlertText alert_texts[] = {
      "More breakers of job types are in use than shared memory has room for, or than one owner may "
      "have; jobs of the others wait.",
      "Raise hipq.max_breakers or hipq.max_owner_share."},
+    {Alert::keys_full, "throttle keys",
+     "Jobs of more throttle keys wait than shared memory has room for, or than one owner may have; "
+     "those of the others are read again and again.",
+     "Raise hipq.max_keys or hipq.max_owner_share."},
 };
 
 constexpr bool has_text(Alert alert)

@@ -285,6 +285,22 @@ void maintain_queue_by_id(Maintenance &maintenance, int id, tables::Patience &pa
     maintenance.retried.insert(id);
 }
 
+// A lock that prevents it is tried again at the next look at the queue.
+void make_key_indexes(Maintenance &maintenance, const std::vector<int> &queues,
+                      tables::Patience &patience)
+{
+    for (const int id : queues) {
+        if (maintenance.with_key_index.contains(id))
+            continue;
+        const auto catalogue = recovery::read_catalogue();
+        const Queue *queue = catalogue->find(id);
+        if (queue != nullptr && !queue->is_dropped && do_step(Duty::leaves, queue, [&] {
+                return tables::index_throttle_keys(queue->table, patience);
+            }))
+            maintenance.with_key_index.insert(id);
+    }
+}
+
 // Maintains at least one queue; the others stay due.
 void maintain_queues(Maintenance &maintenance, tables::Patience &patience, pg::Time now)
 {
@@ -298,21 +314,21 @@ void maintain_queues(Maintenance &maintenance, tables::Patience &patience, pg::T
 
 }  // namespace
 
-pg::Time maintain(Maintenance &maintenance, pg::Time now, const std::vector<int> &touched,
-                  bool has_dropped_queue)
+pg::Time maintain(Maintenance &maintenance, pg::Time now, const Touched &touched)
 {
-    note_touched(maintenance, touched, now);
+    note_touched(maintenance, touched.queues, now);
     note_requested(maintenance, now);
     // Finish a queue that was just dropped at once, and one that could not be finished when it is
     // due.
     const bool was_set_back =
         maintenance.next > now + maintenance_interval;  // the clock was set back
-    const bool is_due =
-        now >= maintenance.next || was_set_back || (has_dropped_queue && !maintenance.is_left);
+    const bool is_due = now >= maintenance.next || was_set_back ||
+                        (touched.has_dropped_queue && !maintenance.is_left);
     tables::Patience patience;
     if (is_due)
         if (const auto catalogue = recovery::read_catalogue(); !catalogue->queues.empty())
             maintain_database(maintenance, *catalogue, patience, now);
+    make_key_indexes(maintenance, touched.with_key_limits, patience);
     maintain_queues(maintenance, patience, now);
     return next_of(maintenance, now);
 }

@@ -63,6 +63,7 @@ void QueueWatch::look(const std::shared_ptr<const catalog::Catalogue> &catalogue
     choose(*catalogue, now, is_all);
     const bool is_search = looks_.lane_search.concerns_all();
     looked_at_ = due_.take_due(now.value, is_search ? catalogue->queues.size() : most_in_a_look);
+    with_key_limits_.clear();
     bool any_gone = false;
     bool any_unknown = false;
     for (const int id : looked_at_) {
@@ -71,10 +72,13 @@ void QueueWatch::look(const std::shared_ptr<const catalog::Catalogue> &catalogue
         const bool is_gone = queue == nullptr || queue->is_dropped;
         any_gone = any_gone || is_gone;
         any_unknown = any_unknown || queue == nullptr;
-        if (is_gone)
+        if (is_gone) {
             forget(id);
-        else
-            note(*queue, look_at_queue(looks_, now, *queue));
+            continue;
+        }
+        note(*queue, look_at_queue(looks_, now, *queue));
+        if (queue->has_waits && queue->type_facts().has_key_limits)  // not of 0.2.0
+            with_key_limits_.push_back(id);
     }
     if (any_gone)
         remove_lanes_of_dropped_queues();

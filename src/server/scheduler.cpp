@@ -363,8 +363,9 @@ bool work(Scheduler &scheduler)
     }
     process::show_activity("hipq scheduler looks for work");
     Look look = look_around(scheduler);
-    look.again_at(maintain(scheduler.maintenance, look.now, scheduler.queues.looked_at(),
-                           scheduler.has_dropped_queues));
+    look.again_at(maintain(scheduler.maintenance, look.now,
+                           {scheduler.queues.looked_at(), scheduler.queues.with_key_limits(),
+                            scheduler.has_dropped_queues}));
     process::show_idle();
     const pg::Time due =
         databases::end_look(std::min(look.next_due, look.now + idle_maintenance_interval));

@@ -271,6 +271,28 @@ void leave_room_for_claims(std::string_view table)
         pg::run_once("ALTER TABLE " + pg::quote_table(leaf) + " SET (" + roomy + ")");
 }
 
+bool index_throttle_keys(const std::string &table, Patience &patience)
+{
+    const std::string leaf = core::live_leaf_name(table);
+    const std::string index = core::throttle_index_name(leaf);
+    Oid leaf_oid = InvalidOid;
+    bool is_there = false;
+    pg::with_transaction([&] {
+        leaf_oid = relation_oid(leaf);
+        is_there = OidIsValid(relation_oid(index));
+    });
+    if (is_there || !OidIsValid(leaf_oid))
+        return is_there;
+    return with_conditional_locks({{leaf_oid, ShareLock}}, patience, [&] {
+        pg::as_hipq([&] {
+            pin_table_settings();
+            pg::run_once("CREATE INDEX " + pg::quote_name(index) + " ON " + pg::quote_table(leaf) +
+                         " (job_type, hipq._key_hash(throttle_key), priority, scheduled_run_time, "
+                         "id) WHERE waits_for IS NULL AND throttle_key <> 'NONE'");
+        });
+    });
+}
+
 void forget_queue(int queue_id, std::string_view table)
 {
     wait_for_detaching(queue_id, table);

@@ -17,6 +17,11 @@ void create_queue_table(int queue_id, std::string_view table, core::UniqueScope 
 
 // From now on new pages of the queue's live leaf have room for a second version of each row, so
 // that a claim that writes the row changes no index. Call inside as_hipq() only.
+// Makes the index by which the jobs of a throttle key are read, if the live leaf has none. Returns
+// false if another session's lock prevents it. It blocks writers while it is made, about a second
+// for a million jobs. For the scheduler; no transaction may be open.
+[[nodiscard]] bool index_throttle_keys(const std::string &table, Patience &patience);
+
 void leave_room_for_claims(std::string_view table);
 
 // The columns of the unique index over keys of the live leaf, as pg_get_indexdef() prints them.

@@ -73,6 +73,7 @@ INSERT INTO asked (function, call, answer) VALUES
     ('_is_rate', 'hipq._is_rate(''NONE'')', 'true'),
     ('_is_breaker_rule', 'hipq._is_breaker_rule(''NONE'')', 'true'),
     ('_breaker', 'lateral (SELECT state IS NULL FROM hipq._breaker({queue}, ''secret''))', 't'),
+    ('_key_hash', 'hipq._key_hash(''NONE'')', '0'),
     ('_role_in', 'hipq._role_in(''pg_monitor'')', 'pg_monitor'),
     ('_role_out', 'hipq._role_out(''pg_monitor'')', 'pg_monitor'),
     ('_role_send', 'hipq._role_send(''pg_monitor'')', '\x00000d2d'),

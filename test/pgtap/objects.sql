@@ -1664,6 +1664,7 @@ $got$, $want$VALUES
     ('_breaker(queue_id integer, job_type text, OUT state text, '
         'OUT since timestamp with time zone, OUT until timestamp with time zone, OUT cause text)',
         'record', 'v'),
+    ('_key_hash(throttle_key text)', 'bigint', 'i'),
     ('_fitting_data(queue_id integer, job_type text, job_id bigint, job_data jsonb)', 'jsonb', 'v'),
     ('_masked(queue_id integer, job_type text, job_data jsonb)', 'jsonb', 's'),
     ('_in_lines(text text, width integer)', 'text', 'i'),

@@ -5,16 +5,18 @@
 // Everything at or after the frontier is unread. Before it, claimable rows may be only in the
 // pockets and in the inbox: a process that made a row claimable puts the row's key into the inbox
 // when its transaction has ended. A superfluous key costs a look; a missing one would lose a job.
-// So every way to save space makes ranges larger, never smaller.
+// So every way to save space makes ranges larger, never smaller. Rows that wait because of their
+// throttle key are with the parked keys (parked_keys.hpp) instead.
 //
 // Invariant: each row that is committed, claimable and not held by any process is at or after the
-// frontier, in a pocket or in the inbox, or its transaction has not yet put its key there.
+// frontier, in a pocket, in the inbox or with the parked keys, or its transaction has not yet put
+// its key there.
 //
 // Plain data, no pointers, no allocation, straight-line code, so that it can live in shared memory
 // and be used where nothing may fail. The caller does the locking.
 #pragma once
 
-#include "core/lanes/pockets.hpp"
+#include "core/lanes/parked_keys.hpp"
 
 namespace hipq::core {
 
@@ -43,6 +45,7 @@ struct BasicLane {
     std::array<Pocket, inbox_size> inbox{};
     std::uint32_t inbox_count = 0;
     std::int32_t owner = no_owner;  // the process that reads the lane
+    LaneKeys keys{};
 
     bool operator==(const BasicLane &) const = default;
 
@@ -50,31 +53,10 @@ struct BasicLane {
     // inbox is full, its last entry grows.
     void note(KeyRange range, std::int64_t not_before = lane_start.time)
     {
-        put_in_inbox({range, not_before});
-    }
-
-    // The same for a row whose throttle key is full: look at it when there is capacity
-    // (make_capacity()), or at that time.
-    void note_full(LaneKey key, std::uint64_t throttle_key, std::int64_t not_before)
-    {
-        put_in_inbox({{key, key}, not_before, throttle_key});
-    }
-
-    // Reports that a throttle key has capacity; 0: any key may have. Returns whether any row waited
-    // for it. A process that reads the lane may put back the pockets with which it began, so they
-    // are put into the inbox too. For keys that the reader itself finds full, it must check the
-    // capacity again at its end.
-    bool make_capacity(std::uint64_t throttle_key)
-    {
-        const auto is_meant = [&](const Pocket &pocket) {
-            return pocket.throttle_key != 0 &&
-                   (throttle_key == 0 || pocket.throttle_key == throttle_key);
-        };
-        const bool any = make_ready(is_meant);
-        for (std::uint32_t i = 0; i < pockets.count && owner != no_owner; ++i)
-            if (is_meant(pockets.entries[i]))
-                put_in_inbox(pockets.entries[i]);
-        return any;
+        if (inbox_count < inbox_size)
+            inbox[inbox_count++] = {range, not_before};
+        else
+            inbox[inbox_size - 1] = merged(inbox[inbox_size - 1], {range, not_before});
     }
 
     // Makes claimers read the whole lane again: rows may have become claimable without a note.
@@ -85,12 +67,15 @@ struct BasicLane {
     // noted.
     void look_again()
     {
-        make_ready([](const Pocket &) { return true; });
+        const auto make_ready = [](Pocket &pocket) { pocket.not_before = lane_start.time; };
+        std::for_each(pockets.entries.begin(), pockets.entries.begin() + pockets.count, make_ready);
+        std::for_each(inbox.begin(), inbox.begin() + inbox_count, make_ready);
         if (owner != no_owner)
             note_all();
     }
 
-    // Returns a key that no row precedes (by due time, then by id). lane_end: there is no row.
+    // Returns a key that no row precedes (by due time, then by id), except for those of parked
+    // keys. lane_end: there is no row.
     LaneKey next_due() const
     {
         LaneKey due = is_exhausted ? lane_end : frontier;
@@ -114,9 +99,7 @@ struct BasicLane {
     {
         Places result{0, lane_limit, is_exhausted ? lane_end : frontier};
         const auto add = [&](const Pocket &pocket) {
-            if (pocket.throttle_key != 0 && !pocket.is_ready(now))
-                result.next_key_due = std::min(result.next_key_due, pocket.due().time);
-            else if (pocket.range.first != pocket.range.last || result.from <= pocket.range.first)
+            if (pocket.range.first != pocket.range.last || result.from <= pocket.range.first)
                 result.from = std::min(result.from, pocket.range.first);
             else if (pocket.is_ready(now) && pocket.range.first.time <= now)
                 ++result.single_keys;
@@ -129,40 +112,11 @@ struct BasicLane {
     }
 
     // Returns whether claimers will look at a row with that key.
-    bool covers(LaneKey key, std::uint64_t throttle_key = 0) const
+    bool covers(LaneKey key) const
     {
-        return frontier <= key || pockets.are_for(key, throttle_key) ||
+        return frontier <= key || pockets.contain(key) ||
                std::any_of(inbox.begin(), inbox.begin() + inbox_count,
-                           [&](const Pocket &note) { return note.is_for(key, throttle_key); });
-    }
-
-private:
-    void put_in_inbox(const Pocket &pocket)
-    {
-        const auto end = inbox.begin() + inbox_count;
-        const auto like = std::find_if(inbox.begin(), end, [&](const Pocket &note) {
-            return note.throttle_key == pocket.throttle_key && pocket.throttle_key != 0;
-        });
-        if (like != end)
-            *like = merged(*like, pocket, lane_start.time);
-        else if (inbox_count < inbox_size)
-            inbox[inbox_count++] = pocket;
-        else
-            inbox[inbox_size - 1] = merged(inbox[inbox_size - 1], pocket, lane_start.time);
-    }
-    template <class Predicate>
-    bool make_ready(const Predicate &is_meant)
-    {
-        bool any = false;
-        const auto make = [&](Pocket &pocket) {
-            if (!is_meant(pocket))
-                return;
-            pocket.not_before = lane_start.time;
-            any = true;
-        };
-        std::for_each(pockets.entries.begin(), pockets.entries.begin() + pockets.count, make);
-        std::for_each(inbox.begin(), inbox.begin() + inbox_count, make);
-        return any;
+                           [&](const Pocket &note) { return note.range.contains(key); });
     }
 };
 

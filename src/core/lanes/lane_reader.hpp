@@ -32,28 +32,37 @@ public:
             Pocket note = lane.inbox[i];
             lane.is_exhausted = lane.is_exhausted && note.range.last < lane.frontier;
             note.range.last = std::min(note.range.last, before(lane.frontier));
-            if (note.throttle_key != 0)
-                lane.pockets.add_to_its_like(note, now);
-            else
-                lane.pockets.add(note, now);
+            lane.pockets.add(note, now);
         }
         lane.inbox_count = 0;
         return LaneReading(lane, now);
+    }
+
+    // The rows of a parked key (parked_keys.hpp) are read next, until end_key(), which returns what
+    // is left of the range, and when to look at it. If must_end() says so, the reading has to end
+    // before another key is read, together with the return of that rest: what it learned of single
+    // rows of the key is stored by end().
+    void begin_key(KeyRange range) { key_ = {true, {range, lane_start.time}}; }
+    bool reads_key() const { return key_.is_read; }
+    bool must_end() const { return key_.has_set_aside; }
+    Pocket end_key()
+    {
+        key_.is_read = false;
+        return key_.rest;
     }
 
     // Returns what to read next: first the pockets whose time has come, then everything from the
     // frontier on. Nothing: all is read, or the rest has to wait.
     std::optional<KeyRange> range() const
     {
-        if (is_done_ || (at_frontier() && is_exhausted_))
+        if (is_done_)
+            return std::nullopt;
+        if (reads_key())
+            return key_.is_done || key_.rest.range.is_empty() ? std::nullopt
+                                                              : std::optional(key_.rest.range);
+        if (at_frontier() && is_exhausted_)
             return std::nullopt;
         return at_frontier() ? KeyRange{frontier_, lane_end} : old_.entries[position_].range;
-    }
-
-    // The throttle key that range() is read for; 0: all rows.
-    std::uint64_t throttle_key() const
-    {
-        return at_frontier() ? 0 : old_.entries[position_].throttle_key;
     }
 
     // Call these for the rows of range(), in order. passed(): the row cannot be claimed, or this
@@ -65,42 +74,44 @@ public:
     void held(LaneKey key, std::int64_t again_at)
     {
         kept_.add({{key, key}, again_at}, now_);
+        key_.has_set_aside = reads_key();
         read_until(after(key));
     }
     // Consecutive rows whose time windows open at that time. They cost nothing until then.
     void closed(KeyRange rows, std::int64_t opens)
     {
         kept_.add_to_its_like({rows, opens}, now_);
+        key_.has_set_aside = reads_key();
         read_until(after(rows.last));
     }
-    // The throttle key of a row is full. The row is worth a look when there is capacity, or at that
-    // time. In the pocket of that throttle key this holds for all following rows, which stay
-    // unread.
-    void full(LaneKey key, std::uint64_t throttle_key, std::int64_t again_at)
-    {
-        const bool is_its_pocket = this->throttle_key() == throttle_key;
-        const LaneKey last = is_its_pocket ? old_.entries[position_].range.last : key;
-        kept_.add_to_its_like({{key, last}, again_at, throttle_key}, now_);
-        if (is_its_pocket)
-            next_range();
-        else
-            read_until(after(key));
-    }
+    // The parked key that is read is full. The row and all later rows of the range stay unread, and
+    // wait for capacity, or until that time.
+    void full(LaneKey key, std::int64_t again_at) { end_key_range(key, again_at); }
+    // Rows of a throttle key that waits, for which there is no room among the parked keys.
+    void crowded(KeyRange rows, std::int64_t again_at) { kept_.add({rows, again_at}, now_); }
     // This row and the later rows of the range stay unread: it is not due, or enough has been
     // taken.
     void early(LaneKey key)
     {
+        if (reads_key()) {
+            end_key_range(key, key.time);
+            return;
+        }
         if (at_frontier()) {
             frontier_ = std::max(frontier_, key);
             stop();
             return;
         }
-        keep({{key, old_.entries[position_].range.last}, key.time, throttle_key()});
+        keep({{key, old_.entries[position_].range.last}, key.time});
         next_range();
     }
     // range() has no further row.
     void exhausted()
     {
+        if (reads_key()) {
+            end_key_range(lane_end, lane_limit);
+            return;
+        }
         if (!at_frontier()) {
             next_range();
             return;
@@ -108,6 +119,8 @@ public:
         is_exhausted_ = true;
         is_done_ = true;
     }
+    // Whether the claimer has read enough, or all that there is.
+    bool is_done() const { return is_done_; }
     // The claimer has read enough.
     void stop()
     {
@@ -144,12 +157,22 @@ private:
     // The last row read is before `key`.
     void read_until(LaneKey key)
     {
+        if (reads_key()) {
+            key_.rest.range.first = std::max(key_.rest.range.first, key);
+            return;
+        }
         if (at_frontier()) {
             frontier_ = std::max(frontier_, key);
             return;
         }
         KeyRange &range = old_.entries[position_].range;
         range.first = std::max(range.first, key);
+    }
+    void end_key_range(LaneKey first, std::int64_t again_at)
+    {
+        read_until(first);
+        key_.rest.not_before = again_at;
+        key_.is_done = true;
     }
     void next_range()
     {
@@ -181,6 +204,12 @@ private:
     std::uint32_t position_ = 0;
     bool is_exhausted_;
     bool is_done_ = false;
+    struct Key {
+        bool is_read = false;
+        Pocket rest{};
+        bool is_done = false;  // as much is read as is to be
+        bool has_set_aside = false;
+    } key_{};
 };
 
 }  // namespace hipq::core

@@ -52,16 +52,10 @@ constexpr KeyRange hull(KeyRange left, KeyRange right)
 // No row is deferred for longer than this (microseconds), unless its time windows are closed.
 inline constexpr std::int64_t longest_hold = 10'000'000;
 
-// When too many throttle keys are full, those that share a pocket are looked at again after this.
-inline constexpr std::int64_t crowded_hold = 100'000;
-
-// Keys that may be claimable, but need no look before a time (microseconds), or before a throttle
-// key has capacity. Rows of other throttle keys may lie between; they have ranges of their own.
+// Keys that may be claimable, but need no look before a time (microseconds).
 struct Pocket {
     KeyRange range;
     std::int64_t not_before;
-    std::uint64_t throttle_key =
-        0;  // throttle_key_hash() of the rows that it covers; 0: all rows in its range
     bool operator==(const Pocket &) const = default;
 
     // No row in the pocket comes before this key.
@@ -70,38 +64,18 @@ struct Pocket {
         return {std::max(range.first.time, not_before), range.first.id};
     }
     constexpr bool is_ready(std::int64_t now) const { return not_before <= now; }
-    constexpr bool is_for(LaneKey key, std::uint64_t key_of_row) const
-    {
-        return range.contains(key) && (throttle_key == 0 || throttle_key == key_of_row);
-    }
-    // Its rows are outside their time windows, or their throttle key is full: there may be very
-    // many.
-    constexpr bool holds_many(std::int64_t now) const
-    {
-        return throttle_key != 0 || not_before > now + longest_hold;
-    }
-    // Returns whether both pockets wait for the same thing.
-    constexpr bool is_like(const Pocket &other) const
-    {
-        return throttle_key == other.throttle_key &&
-               (throttle_key != 0 || not_before == other.not_before);
-    }
+    // Its rows are outside their time windows: there may be very many.
+    constexpr bool holds_many(std::int64_t now) const { return not_before > now + longest_hold; }
 };
 
 // Merges two pockets into one.
-constexpr Pocket merged(const Pocket &left, const Pocket &right, std::int64_t now)
+constexpr Pocket merged(const Pocket &left, const Pocket &right)
 {
-    const KeyRange range = hull(left.range, right.range);
-    const std::int64_t earlier = std::min(left.not_before, right.not_before);
-    if (left.throttle_key == right.throttle_key)
-        return {range, earlier, left.throttle_key};
-    return {range,
-            std::min(earlier,
-                     now + crowded_hold)};  // no single event tells that all of them have capacity
+    return {hull(left.range, right.range), std::min(left.not_before, right.not_before)};
 }
 
 // Pockets in the order of their keys. If there is no space, the two nearest are merged; pairs whose
-// rows wait for a time window or for capacity, and would be looked at too early, are avoided.
+// rows wait for a time window, and would be looked at too early, are avoided.
 template <std::size_t size>
 struct Pockets {
     std::array<Pocket, size> entries{};
@@ -127,20 +101,20 @@ struct Pockets {
         for (std::size_t i = 1; i < size; ++i)
             if (cost(all[i], all[i + 1], now) < cost(all[nearest], all[nearest + 1], now))
                 nearest = i;
-        all[nearest] = merged(all[nearest], all[nearest + 1], now);
+        all[nearest] = merged(all[nearest], all[nearest + 1]);
         std::copy(all.begin() + static_cast<std::ptrdiff_t>(nearest) + 2, all.end(),
                   all.begin() + static_cast<std::ptrdiff_t>(nearest) + 1);
         std::copy_n(all.begin(), size, entries.begin());
     }
 
-    // The same, but all rows that wait for the same opening, or for capacity under the same
-    // throttle key, share a pocket, whatever lies between them.
+    // The same, but all rows that wait for the same opening share a pocket, whatever lies between
+    // them.
     void add_to_its_like(Pocket pocket, std::int64_t now)
     {
         for (std::uint32_t i = 0; i < count && !pocket.range.is_empty(); ++i) {
-            if (!entries[i].is_like(pocket))
+            if (entries[i].not_before != pocket.not_before)
                 continue;
-            pocket = merged(pocket, entries[i], now);
+            pocket = merged(pocket, entries[i]);
             std::copy(entries.begin() + i + 1, entries.begin() + count, entries.begin() + i);
             --count;
             break;
@@ -148,10 +122,10 @@ struct Pockets {
         add(pocket, now);
     }
 
-    bool are_for(LaneKey key, std::uint64_t throttle_key) const
+    bool contain(LaneKey key) const
     {
         return std::any_of(entries.begin(), entries.begin() + count,
-                           [&](const Pocket &pocket) { return pocket.is_for(key, throttle_key); });
+                           [&](const Pocket &pocket) { return pocket.range.contains(key); });
     }
 
 private:
@@ -172,7 +146,8 @@ private:
     };
     static Cost cost(const Pocket &left, const Pocket &right, std::int64_t now)
     {
-        return {(left.holds_many(now) || right.holds_many(now)) && !left.is_like(right),
+        return {(left.holds_many(now) || right.holds_many(now)) &&
+                    left.not_before != right.not_before,
                 gap(left, right)};
     }
     // Measured in time; ids only order rows of the same time.

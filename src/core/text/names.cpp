@@ -211,6 +211,11 @@ std::string final_tree_name(std::string_view table)
     return stem_of(table) + "_final";
 }
 
+std::string throttle_index_name(std::string_view live_leaf)
+{
+    return std::string(live_leaf) + "_keys";
+}
+
 std::string key_index_name(std::string_view table)
 {
     return stem_of(table).append(has_whole_stem(table) ? key_index_suffix : short_key_index_suffix);

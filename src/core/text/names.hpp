@@ -56,9 +56,10 @@ std::string default_table_name(const QueueName &name);
 // The objects of a queue's table, in schema hipq like the table. Their names start with the table's
 // name, or, if that is longer than longest_whole_stem, with as much of it as fits and a hash of all
 // of it. So the table's name alone determines them, also after a dump was restored elsewhere.
-std::string live_leaf_name(std::string_view table);   // app_mail_live
-std::string final_tree_name(std::string_view table);  // app_mail_final
-std::string key_index_name(std::string_view table);   // of the live leaf: one job per type and key
+std::string live_leaf_name(std::string_view table);           // app_mail_live
+std::string final_tree_name(std::string_view table);          // app_mail_final
+std::string throttle_index_name(std::string_view live_leaf);  // app_mail_live_keys
+std::string key_index_name(std::string_view table);  // of the live leaf: one job per type and key
 
 // Returns why a table name cannot be used, or nothing. The reason is a sentence fragment without
 // capital or period ("is longer than 63 bytes", "is a name of hipq's own", "starts like a table of

@@ -6,6 +6,7 @@
 
 #include "core/lanes/job_table.hpp"
 #include "core/lanes/pockets.hpp"
+#include "pg/clock.hpp"
 #include "shared/executors/freed_capacity.hpp"
 #include "shared/executors/own_executor.hpp"
 #include "shared/lanes/capacity.hpp"
@@ -54,7 +55,11 @@ void put_off(const lanes::WaitingJob &job, pg::Time not_before)
 
 void put_off_full(const lanes::WaitingJob &job, std::uint64_t type, pg::Time not_before)
 {
-    give_back(job, [&] { return lanes::note_full(job.lane, key_of(job), job.key, not_before); });
+    const core::KeyRange row{key_of(job), key_of(job)};
+    give_back(job, [&] {
+        return lanes::park_key(job.lane, row, job.key, not_before) ||
+               lanes::note_lane(job.lane, row, pg::now() + core::crowded_hold);
+    });
     lanes::stands_full(job.queue_id, type, job.key);
 }
 

@@ -7,8 +7,10 @@
 #include "core/lanes/lane.hpp"
 #include "core/lanes/pockets.hpp"
 #include "core/limits/fair_quota.hpp"
+#include "core/limits/throttle.hpp"
 #include "settings.hpp"
 #include "shared/databases/dirty_queues.hpp"
+#include "shared/lanes/parked_key_table.hpp"
 #include "shared/memory/tranche.hpp"
 
 extern "C" {
@@ -173,14 +175,26 @@ std::int64_t first_id_of(LaneHead &head)
 void show_due(std::int32_t index) noexcept
 {
     LaneHead &head = head_at(index);
-    write_due(head, entry_at(index).lane.next_due());
+    write_due(head, next_due(index));
     databases::note_dirty(head.database, head.queue_id);
+}
+
+core::LaneKey next_due(std::int32_t index)
+{
+    const core::Lane &lane = entry_at(index).lane;
+    return std::min(lane.next_due(), parked_keys().next_due(lane.keys));
+}
+
+core::LimiterName key_name(std::int32_t index, std::uint64_t throttle_key)
+{
+    const LaneHead &head = head_at(index);
+    return {head.database, head.queue_id, entry_at(index).type, throttle_key};
 }
 
 bool is_empty(std::int32_t index)
 {
     const core::Lane &lane = entry_at(index).lane;
-    return lane.owner == core::no_owner && lane.next_due() == core::lane_end;
+    return lane.owner == core::no_owner && next_due(index) == core::lane_end;
 }
 
 LaneRef reference_to(std::int32_t index)
@@ -209,6 +223,7 @@ std::optional<std::int32_t> make(Oid database, const LaneName &name, Oid owner)
     write_due(head, core::lane_end);
     LaneEntry &entry = entry_at(*index);
     entry.name = name;
+    entry.type = core::name_hash(name.type);
     entry.lane = core::Lane{};
     std::int32_t &bucket = bucket_of(database, name);
     entry.next = bucket;
@@ -219,6 +234,10 @@ std::optional<std::int32_t> make(Oid database, const LaneName &name, Oid owner)
 void remove(std::int32_t index)
 {
     LaneEntry &entry = entry_at(index);
+    {
+        const ParkedKeysLock lock(LW_EXCLUSIVE);
+        parked_keys().forget(entry.lane.keys);
+    }
     std::int32_t *link = &bucket_of(head_at(index).database, entry.name);
     while (*link != index)
         link = &entry_at(*link).next;

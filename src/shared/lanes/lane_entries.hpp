@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/lanes/lane.hpp"
+#include "core/limits/limiter_name.hpp"
 #include "shared/lanes/lane_table.hpp"
 #include "shared/memory/registry.hpp"
 #include "shared/memory/tranche.hpp"
@@ -26,7 +27,8 @@ struct LaneEntry {
     LWLock lock;
     LaneName name;
     std::uint32_t generation;
-    std::int32_t next;  // the next entry in its bucket
+    std::int32_t next;   // the next entry in its bucket
+    std::uint64_t type;  // core::name_hash() of the job type
     core::Lane lane;
 };
 
@@ -56,6 +58,12 @@ std::int64_t first_id_of(LaneHead &head);
 // Call after a change of a lane: updates its head and marks its queue as dirty. Needs the lane's
 // lock.
 void show_due(std::int32_t index) noexcept;
+
+// No row in the lane that is worth a look comes before this key. Needs the lane's lock.
+core::LaneKey next_due(std::int32_t index);
+
+// The name of a throttle key of the lane, as parked keys have it. Needs the lane's lock.
+core::LimiterName key_name(std::int32_t index, std::uint64_t throttle_key);
 
 // Whether the lane is empty. Needs its lock.
 bool is_empty(std::int32_t index);

@@ -3,10 +3,12 @@
 
 #include "core/lanes/lane.hpp"
 #include "core/lanes/pockets.hpp"
+#include "core/limits/fair_quota.hpp"
 #include "core/limits/limiter_name.hpp"
-#include "core/limits/throttle.hpp"
+#include "settings.hpp"
 #include "shared/databases/database_slots.hpp"
 #include "shared/lanes/lane_entries.hpp"
+#include "shared/lanes/parked_key_table.hpp"
 #include "shared/memory/alerts.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
@@ -49,6 +51,77 @@ void change_each(Oid database, const Concerns &concerns, const Change &change_la
 bool any_lane(const LaneHead &)
 {
     return true;
+}
+
+// Needs the lane's lock.
+void put_back_key(core::Lane &lane, LaneReading &reading)
+{
+    if (!reading.reads_key())
+        return;
+    const core::Pocket rest = reading.end_key();
+    const ParkedKeysLock lock(LW_EXCLUSIVE);
+    parked_keys().put_back(lane.keys, rest.range, rest.not_before);
+}
+
+// Needs the lane's lock.
+void cancel_reading_of(core::Lane &lane)
+{
+    const ParkedKeysLock lock(LW_EXCLUSIVE);
+    parked_keys().give_back(lane.keys);
+    LaneReading::cancel(lane);
+}
+
+// The lanes of a type that differ in their priority only: usually one.
+constexpr std::size_t most_lanes_of_key = 32;
+
+// These functions need the lock of parked keys, and those with a lane that of the lane.
+// ----------------------------------------------------------------------------------------------
+
+// Counts the keys that an owner has parked only if that may matter.
+bool may_park_one(std::int32_t index)
+{
+    const auto capacity = static_cast<std::int64_t>(parked_keys().capacity());
+    const core::Quota quota = core::table_quota(capacity, settings::max_owner_share);
+    core::QuotaUse use{static_cast<std::int64_t>(parked_keys().size()), 0};
+    if (use.all < core::most_for_one(quota))
+        return true;
+    for (const LaneHead &head : heads())
+        if (head.database != InvalidOid && head.owner == head_at(index).owner)
+            use.own += entry_at(index_of(head)).lane.keys.count;
+    return core::may_take_one(quota, use);
+}
+
+// ----------------------------------------------------------------------------------------------
+
+std::size_t lanes_of_key(const core::LimiterName &name, std::span<std::int32_t> lanes)
+{
+    const ParkedKeysLock lock(LW_SHARED);
+    return parked_keys().lanes_of(name, lanes);
+}
+
+bool make_key_ready(std::int32_t index, const core::LimiterName &name)
+{
+    const ParkedKeysLock lock(LW_EXCLUSIVE);
+    return parked_keys().make_ready(entry_at(index).lane.keys, index, name);
+}
+
+void make_keys_ready(core::Lane &lane)
+{
+    const ParkedKeysLock lock(LW_EXCLUSIVE);
+    parked_keys().make_all_ready(lane.keys);
+}
+
+void look_again(LaneEntry &entry)
+{
+    entry.lane.look_again();
+    make_keys_ready(entry.lane);
+}
+
+void make_all_ready(Oid database)
+{
+    change_each(
+        database, [](const LaneHead &head) { return entry_at(index_of(head)).lane.keys.count > 0; },
+        [](LaneEntry &entry) { make_keys_ready(entry.lane); });
 }
 
 }  // namespace
@@ -102,28 +175,33 @@ bool note_lane(LaneRef ref, core::KeyRange range, pg::Time not_before) noexcept
     return change(ref, [&](core::Lane &lane) { lane.note(range, not_before.value); });
 }
 
-bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key,
-               pg::Time not_before) noexcept
+bool park_key(LaneRef ref, core::KeyRange range, std::uint64_t throttle_key,
+              pg::Time not_before) noexcept
 {
-    return change(ref,
-                  [&](core::Lane &lane) { lane.note_full(key, throttle_key, not_before.value); });
+    bool has_room = true;
+    const bool is_there = change(ref, [&](core::Lane &lane) {
+        const ParkedKeysLock lock(LW_EXCLUSIVE);
+        has_room =
+            parked_keys().park(lane.keys, ref.index, key_name(ref.index, throttle_key), range,
+                               not_before.value, [&] { return may_park_one(ref.index); });
+    });
+    if (!has_room)
+        memory::raise_alert(memory::Alert::keys_full);
+    return is_there && has_room;
 }
 
-// A throttle key of 0 stands for all lanes of a database.
 void make_capacity(const core::LimiterName &name) noexcept
 {
-    const auto is_of_queue = [&](const LaneHead &head) {
-        return name.key == 0 || head.queue_id == name.queue_id;
-    };
-    const TableLock table_guard(LW_SHARED);
-    for (LaneHead &head : heads()) {
-        if (head.database != name.database || !is_of_queue(head))
-            continue;
-        const LaneLock lock(index_of(head));
-        LaneEntry &entry = entry_at(index_of(head));
-        if ((name.key == 0 || core::name_hash(entry.name.type) == name.type) &&
-            entry.lane.make_capacity(name.key))
-            show_due(index_of(head));
+    std::array<std::int32_t, most_lanes_of_key> lanes{};
+    const std::size_t count = name.key == 0 ? lanes.size() + 1 : lanes_of_key(name, lanes);
+    if (count > lanes.size()) {
+        make_all_ready(name.database);
+        return;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        const LaneLock lock(lanes[i]);
+        if (make_key_ready(lanes[i], name))
+            show_due(lanes[i]);
     }
 }
 
@@ -142,7 +220,7 @@ void look_again_at_lanes(Oid database) noexcept
     if (!memory::is_loaded())
         return;
     const TableLock table_guard(LW_SHARED);
-    change_each(database, any_lane, [](LaneEntry &entry) { entry.lane.look_again(); });
+    change_each(database, any_lane, look_again);
 }
 
 void read_lanes_again(Oid database, int queue_id) noexcept
@@ -158,6 +236,12 @@ void read_lanes_again(Oid database, int queue_id) noexcept
 pg::Time due_of(LaneRef ref)
 {
     return due_of(head_at(ref.index));
+}
+
+std::optional<core::LaneKey> next_due_of(LaneRef ref)
+{
+    const LaneLock lock(ref.index);
+    return entry_of(ref) == nullptr ? std::nullopt : std::optional(next_due(ref.index));
 }
 
 std::optional<core::Lane> copy_lane(LaneRef ref)
@@ -179,6 +263,7 @@ void end_reading(LaneRef ref, LaneReading &reading) noexcept
 {
     const LaneLock lock(ref.index);
     if (LaneEntry *entry = entry_of(ref)) {
+        put_back_key(entry->lane, reading);
         reading.end(entry->lane);
         show_due(ref.index);
     }
@@ -188,9 +273,28 @@ void cancel_reading(LaneRef ref) noexcept
 {
     const LaneLock lock(ref.index);
     if (LaneEntry *entry = entry_of(ref)) {
-        LaneReading::cancel(entry->lane);
+        cancel_reading_of(entry->lane);
         show_due(ref.index);
     }
+}
+
+std::uint64_t read_next_key(LaneRef ref, LaneReading &reading, pg::Time now) noexcept
+{
+    const LaneLock lock(ref.index);
+    LaneEntry *entry = entry_of(ref);
+    if (entry == nullptr || reading.must_end())
+        return 0;
+    put_back_key(entry->lane, reading);
+    if (entry->lane.keys.first == core::no_key)
+        return 0;
+    const auto next = reading.range();
+    const ParkedKeysLock keys_lock(LW_EXCLUSIVE);
+    const auto taken = parked_keys().take(entry->lane.keys, now.value,
+                                          next.has_value() ? next->first : core::lane_end);
+    if (!taken.has_value())
+        return 0;
+    reading.begin_key(taken->range);
+    return taken->throttle_key;
 }
 
 bool cancel_readings(int holder) noexcept
@@ -201,7 +305,7 @@ bool cancel_readings(int holder) noexcept
         LaneEntry &entry = entry_at(index_of(head));
         if (head.database == InvalidOid || entry.lane.owner != holder)
             continue;
-        LaneReading::cancel(entry.lane);
+        cancel_reading_of(entry.lane);
         show_due(index_of(head));
         any = true;
     }
@@ -226,14 +330,24 @@ core::Lane::Places places_of(LaneRef ref, pg::Time now)
 {
     const LaneLock lock(ref.index);
     const LaneEntry *entry = entry_of(ref);
-    return entry == nullptr ? core::Lane().places(now.value) : entry->lane.places(now.value);
+    if (entry == nullptr)
+        return core::Lane().places(now.value);
+    core::Lane::Places places = entry->lane.places(now.value);
+    places.single_keys += parked_keys().count_ready(entry->lane.keys, now.value);
+    if (const core::LaneKey due = parked_keys().next_due(entry->lane.keys); due.time > now.value)
+        places.next_key_due = std::min(places.next_key_due, due.time);
+    return places;
 }
 
 bool is_covered(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key)
 {
     const LaneLock lock(ref.index);
     const LaneEntry *entry = entry_of(ref);
-    return entry != nullptr && entry->lane.covers(key, throttle_key);
+    if (entry == nullptr || entry->lane.covers(key))
+        return entry != nullptr;
+    const ParkedKeysLock keys_lock(LW_SHARED);
+    return throttle_key != 0 &&
+           parked_keys().covers(ref.index, key_name(ref.index, throttle_key), key);
 }
 
 void look_again_everywhere() noexcept
@@ -245,7 +359,7 @@ void look_again_everywhere() noexcept
             database = head.database;
             if (database == InvalidOid)
                 continue;
-            entry_at(index_of(head)).lane.look_again();
+            look_again(entry_at(index_of(head)));
             show_due(index_of(head));
         }
         databases::work_due(database, pg::Time{0});

@@ -57,10 +57,11 @@ void show_lane(LaneRef ref) noexcept;
 [[nodiscard]] bool note_lane(LaneRef ref, core::KeyRange range,
                              pg::Time not_before = pg::Time{core::lane_start.time}) noexcept;
 
-// The same for a job in the lane whose throttle key is full: it is worth a look when there is
-// capacity (make_capacity()), or from `not_before` on.
-bool note_full(LaneRef ref, core::LaneKey key, std::uint64_t throttle_key,
-               pg::Time not_before) noexcept;
+// Parks a throttle key (core/lanes/parked_keys.hpp): jobs of the key in the range wait until there
+// is capacity (make_capacity()), or until `not_before`. Cannot fail. Returns false if there is no
+// room, or if the lane no longer exists: note the jobs in the lane instead, and not too early.
+[[nodiscard]] bool park_key(LaneRef ref, core::KeyRange range, std::uint64_t throttle_key,
+                            pg::Time not_before) noexcept;
 
 // Reports that there is capacity under a throttle key. Key 0 means that there may be capacity under
 // any key of the database. Cannot fail.
@@ -78,6 +79,8 @@ void read_lanes_again(Oid database, int queue_id) noexcept;
 
 // No job in the lane is due before this time; infinity: the lane is empty.
 pg::Time due_of(LaneRef ref);
+// No job in the lane comes before this key; nothing: the lane is gone.
+std::optional<core::LaneKey> next_due_of(LaneRef ref);
 
 // Reports that a job of a queue may belong to a lane for which there is no room here. The scheduler
 // and the executors then look for its jobs in the queue's table. Cannot fail.
@@ -126,6 +129,11 @@ std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now);
 void end_reading(LaneRef ref, LaneReading &reading) noexcept;
 void cancel_reading(LaneRef ref) noexcept;
 
+// For the process that reads the lane: lets the reading go on with the next parked key that is
+// ready, if its rows come before those that the reading would read next. Returns the throttle key;
+// 0: there is none. Puts back what the reading has left of the key before. Cannot fail.
+std::uint64_t read_next_key(LaneRef ref, LaneReading &reading, pg::Time now) noexcept;
+
 // Gives back, unread, the lanes that an exiting process was reading. Returns whether there were
 // any.
 bool cancel_readings(int holder) noexcept;
@@ -147,7 +155,7 @@ void all_lanes_found(const memory::CrowdedQueue &queue);
 // search for lanes.
 void remove_lane(LaneRef ref);
 
-// Where the lane may have claimable jobs.
+// Where the lane may have claimable jobs. Each parked key that is ready counts as a single key.
 core::Lane::Places places_of(LaneRef ref, pg::Time now);
 
 // Whether a claimable job is at a place where claims look for it.

@@ -28,9 +28,10 @@ enum class Alert : unsigned char {
     worker_quota,
     mute_worker,
     rates_full,
-    breakers_full
+    breakers_full,
+    keys_full
 };
-inline constexpr std::size_t alert_count = 22;
+inline constexpr std::size_t alert_count = 23;
 struct AlertRecord {
     Oid database;  // the database it was raised for last; InvalidOid: none
     std::int64_t times;

@@ -21,6 +21,7 @@ enum class LockRank : unsigned char {
     progress,
     lane_table,
     lane,
+    parked_keys,
     waiters,
     watched,
     decisions,

@@ -74,7 +74,7 @@ sub compare_memory
 	my ($name) = @_;
 	my $bytes = 1_065_000;
 	my @rows = $text =~ /^\| `([\w.]+)` \| (\d+) \| (\d+) \|$/mg;
-	is(scalar @rows, 21, 'the page names seven settings');
+	is(scalar @rows, 24, 'the page names eight settings');
 	while (my ($setting, $default, $size) = splice @rows, 0, 3)
 	{
 		is($hipq->sql("SELECT boot_val FROM pg_settings WHERE name = '$setting'"), $default,
@@ -91,7 +91,8 @@ is(sprintf('%.0f', compare_memory('defaults') / 1e6), ($text =~ /That is (\d+) M
 	'shared memory with the defaults');
 {
 	my %least = ('hipq.max_lanes' => 1, 'hipq.max_statistics' => 1, 'hipq.max_running' => 16,
-		'hipq.max_workers' => 1, 'hipq.max_rates' => 16, 'hipq.max_breakers' => 16);
+		'hipq.max_workers' => 1, 'hipq.max_rates' => 16, 'hipq.max_breakers' => 16,
+		'hipq.max_keys' => 16);
 	$hipq->sql("ALTER SYSTEM SET $_ = $least{$_}") foreach sort keys %least;
 	$node->restart;
 	is(sprintf('%.1f', compare_memory('least') / 1e6), ($text =~ /([\d.]+) MB with the least/)[0],

@@ -27,11 +27,15 @@ struct hipq::core::LaneReadingParts {
             for (std::uint32_t i = 0; i < pockets->count; ++i) {
                 put(text, pockets->entries[i].range.first.id);
                 put(text, pockets->entries[i].range.last.id);
-                put(text, static_cast<std::int64_t>(pockets->entries[i].throttle_key));
             }
         }
         put(text, reading.frontier_.id);
         put(text, reading.position_);
+        put(text, reading.key_.rest.range.first.id);
+        put(text, reading.key_.rest.range.last.id);
+        put(text, reading.key_.rest.not_before > 0 ? 1 : 0);
+        put(text, (reading.key_.is_read ? 1 : 0) + (reading.key_.is_done ? 2 : 0) +
+                      (reading.key_.has_set_aside ? 4 : 0));
         put(text, (reading.is_exhausted_ ? 1 : 0) + (reading.is_done_ ? 2 : 0));
     }
 };
@@ -361,119 +365,75 @@ TEST(LaneWindows, AreReckonedAnewWhenTheZoneOrTheClockIsAnother)
     EXPECT_LE(lane.next_due(), at(1));
 }
 
-// ---- rows whose throttle key is full ----
+// ---- the rows of a parked key ----
 
-constexpr std::uint64_t tenant = 7;
-constexpr std::uint64_t other_tenant = 8;
-
-// Reads the rows from `first` to `last`, whose throttle key is full.
-void read_full(SmallLane &lane, std::int64_t first, std::int64_t last, std::uint64_t throttle_key,
-               std::int64_t again_at = hour)
+SmallReading reading_of_key(SmallLane &lane, KeyRange range)
 {
     auto reading = SmallReading::begin(lane, 1, 100);
-    for (std::int64_t number = first; number <= last; ++number)
-        reading->full(at(number), throttle_key, again_at);
-    reading->end(lane);
+    reading->begin_key(range);
+    return *reading;
 }
 
-TEST(LaneThrottle, RowsOfAFullKeyShareAPocketUntilThereIsCapacity)
-{
-    SmallLane lane;
-    read_full(lane, 1, 50, tenant);
-    ASSERT_EQ(lane.pockets.count, 1U);
-    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(50)}, hour, tenant}));
-    EXPECT_EQ(SmallReading::begin(lane, 1, 100)->range(), (KeyRange{after(at(50)), lane_end}));
-    SmallReading::cancel(lane);
-    EXPECT_FALSE(lane.make_capacity(other_tenant));
-    EXPECT_TRUE(lane.make_capacity(tenant));
-    const auto reading = SmallReading::begin(lane, 1, 100);
-    EXPECT_EQ(reading->range(), (KeyRange{at(1), at(50)}));
-    EXPECT_EQ(reading->throttle_key(), tenant);
-}
-
-TEST(LaneThrottle, RestOfItsPocketIsNotReadOnceTheKeyIsFull)
-{
-    SmallLane lane;
-    read_full(lane, 1, 50, tenant);
-    lane.make_capacity(tenant);
-    auto reading = SmallReading::begin(lane, 1, 100);
-    reading->passed(at(1));
-    reading->full(at(2), tenant, 2 * hour);
-    EXPECT_EQ(reading->range(), (KeyRange{after(at(50)), lane_end}));
-    reading->end(lane);
-    ASSERT_EQ(lane.pockets.count, 1U);
-    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(2), at(50)}, 2 * hour, tenant}));
-}
-
-TEST(LaneThrottle, RestOfItsPocketStaysItsOwnWhenEnoughHasBeenTaken)
-{
-    SmallLane lane;
-    read_full(lane, 1, 50, tenant);
-    lane.make_capacity(tenant);
-    auto reading = SmallReading::begin(lane, 1, 100);
-    reading->passed(at(1));
-    reading->early(at(2));
-    reading->stop();
-    reading->end(lane);
-    ASSERT_EQ(lane.pockets.count, 1U);
-    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(2), at(50)}, 2, tenant}));
-}
-
-TEST(LaneThrottle, WhatIsPutBackJoinsThePocket)
-{
-    SmallLane lane;
-    read_full(lane, 5, 50, tenant);
-    lane.note_full(at(4), tenant, hour);
-    lane.note_full(at(3), tenant, hour);
-    EXPECT_EQ(lane.inbox_count, 1U);
-    auto reading = SmallReading::begin(lane, 1, 100);
-    EXPECT_EQ(reading->range(), (KeyRange{after(at(50)), lane_end}));
-    reading->end(lane);
-    ASSERT_EQ(lane.pockets.count, 1U);
-    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(3), at(50)}, hour, tenant}));
-}
-
-TEST(LaneThrottle, KeysForWhichThereIsNoPocketAreLookedAtSoon)
+TEST(LaneKey, IsReadBeforeTheRest)
 {
     SmallLane lane;
     lane.frontier = at(100);
-    lane.pockets.add({{at(1), at(10)}, hour, 1}, 100);
-    lane.pockets.add({{at(20), at(30)}, hour, 2}, 100);
-    lane.pockets.add({{at(31), at(40)}, hour, 3}, 100);
+    SmallReading reading = reading_of_key(lane, {at(1), at(50)});
+    EXPECT_EQ(reading.range(), (KeyRange{at(1), at(50)}));
+    reading.passed(at(3));
+    EXPECT_EQ(reading.range(), (KeyRange{after(at(3)), at(50)}));
+    reading.exhausted();
+    EXPECT_FALSE(reading.range().has_value());
+    EXPECT_TRUE(reading.end_key().range.is_empty());
+    EXPECT_EQ(reading.range(), (KeyRange{at(100), lane_end}));
+}
+
+TEST(LaneKey, ThatIsFullIsNotReadFurther)
+{
+    SmallLane lane;
+    SmallReading reading = reading_of_key(lane, {at(1), at(50)});
+    reading.passed(at(1));
+    reading.full(at(2), hour);
+    EXPECT_FALSE(reading.range().has_value());
+    EXPECT_EQ(reading.end_key(), (Pocket{{at(2), at(50)}, hour}));
+}
+
+TEST(LaneKey, KeepsItsRestWhenEnoughHasBeenTaken)
+{
+    SmallLane lane;
+    SmallReading reading = reading_of_key(lane, {at(1), at(50)});
+    reading.passed(at(1));
+    reading.early(at(2));
+    reading.stop();
+    EXPECT_TRUE(reading.is_done());
+    EXPECT_FALSE(reading.range().has_value());
+    EXPECT_EQ(reading.end_key(), (Pocket{{at(2), at(50)}, 2}));
+}
+
+TEST(LaneKey, LeavesSingleRowsInTheLane)
+{
+    SmallLane lane;
+    lane.frontier = at(100);
+    SmallReading reading = reading_of_key(lane, {at(1), at(50)});
+    EXPECT_FALSE(reading.must_end());
+    reading.held(at(1), 200);
+    EXPECT_TRUE(reading.must_end());
+    reading.closed({at(2), at(3)}, hour);
+    EXPECT_EQ(reading.end_key(), (Pocket{{after(at(3)), at(50)}, lane_start.time}));
+    reading.end(lane);
     ASSERT_EQ(lane.pockets.count, 2U);
-    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(10)}, hour, 1}));
-    EXPECT_EQ(lane.pockets.entries[1], (Pocket{{at(20), at(40)}, 100 + crowded_hold}));
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{only(1), 200}));
+    EXPECT_EQ(lane.pockets.entries[1], (Pocket{{at(2), at(3)}, hour}));
 }
 
-TEST(LaneThrottle, NotesForWhichThereIsNoCapacityAreLookedAtNow)
+TEST(LaneKey, WithoutRoomLeavesItsRowsInTheLane)
 {
     SmallLane lane;
     lane.frontier = at(100);
-    lane.note(only(50));
-    lane.note_full(at(1), tenant, hour);
-    lane.note_full(at(2), other_tenant, hour);
-    EXPECT_LE(lane.next_due().time, 1);
-    EXPECT_TRUE(lane.covers(at(1), tenant) && lane.covers(at(2), other_tenant));
-}
-
-TEST(LaneThrottle, PocketOfAKeyIsNoPlaceForRowsOfAnother)
-{
-    SmallLane lane;
-    read_full(lane, 1, 50, tenant);
-    EXPECT_TRUE(lane.covers(at(7), tenant));
-    EXPECT_FALSE(lane.covers(at(7), other_tenant));
-    EXPECT_FALSE(lane.covers(at(7)));
-}
-
-TEST(LaneThrottle, WhatWaitsForCapacityIsNoReasonToLook)
-{
-    SmallLane lane;
-    read_full(lane, 1, 50, tenant);
-    lane.is_exhausted = true;
-    EXPECT_EQ(lane.places(100).from, lane_end);
-    EXPECT_EQ(lane.places(100).next_key_due, hour);
-    lane.make_capacity(0);
-    EXPECT_EQ(lane.places(100).from, at(1));
+    auto reading = SmallReading::begin(lane, 1, 100);
+    reading->crowded({at(1), at(10)}, 200);
+    reading->end(lane);
+    EXPECT_EQ(lane.pockets.entries[0], (Pocket{{at(1), at(10)}, 200}));
 }
 
 // ---- the model ----
@@ -485,7 +445,12 @@ TEST(LaneThrottle, WhatWaitsForCapacityIsNoReasonToLook)
 // Where the throttle counts, rows 1 and 2 have a throttle key under which only one of them may be
 // in flight. A claimer that finds the key full records that capacity is awaited. A claimer that
 // gives the row back clears this, and frees the capacity in a separate step. A claimer that has
-// left a full row in the lane checks, also in a separate step, whether capacity is still awaited.
+// passed over a full row parks its key before the reading ends, if there is room, and checks
+// afterwards whether capacity is still awaited: each in a separate step.
+
+constexpr std::uint64_t tenant = 7;
+constexpr LimiterName tenant_name{1, 1, 1, tenant};
+constexpr KeyRange no_rows{lane_end, lane_start};
 
 constexpr int row_count = 3;
 constexpr std::int64_t never = 1'000'000'000;  // for the duration of the model
@@ -511,8 +476,11 @@ struct Claimer {
     int row = 0;  // in flight
     unsigned snapshot = 0;
     std::optional<LaneReading<Lane>> reading{};
-    int last_seen = 0;           // in the range being read
-    bool has_left_full = false;  // a row with a full throttle key; checks whether it is awaited
+    int last_seen = 0;             // in the range being read
+    bool is_key_new = false;       // that it reads; it has to check whether the key is full
+    KeyRange full_rows = no_rows;  // passed over, to be parked
+    int ending = -1;               // parks; then takes that row, or none
+    bool has_left_full = false;    // a row with a full throttle key; checks whether it is awaited
     bool has_freed_capacity = false;  // must still announce it
 };
 
@@ -525,9 +493,35 @@ struct Model {
         is_in_flight{};  // will run again, but its last claimer still has it
     std::vector<Producer> producers{};
     std::vector<Claimer<Lane>> claimers{};
+    std::array<ParkedKey, 1> parked{};
+    std::array<std::int32_t, 1> buckets{no_key};
+    ParkedKeysHead head{no_key, 0, 0};
+    bool has_room = true;
     bool is_throttled = false;
     bool is_awaited = false;  // capacity of the throttle key
     int stranger = 0;  // steps of a process that locks row 3 and unlocks it without a note; 2: done
+
+    ParkedKeys keys() { return {&head, parked, buckets}; }
+    ParkedKeys keys() const { return const_cast<Model &>(*this).keys(); }
+    void put_back_key(LaneReading<Lane> &reading)
+    {
+        if (!reading.reads_key())
+            return;
+        const Pocket rest = reading.end_key();
+        keys().put_back(lane.keys, rest.range, rest.not_before);
+    }
+    bool read_next_key(LaneReading<Lane> &reading)
+    {
+        if (reading.must_end())
+            return false;
+        put_back_key(reading);
+        const auto next = reading.range();
+        const auto taken =
+            keys().take(lane.keys, row_count, next.has_value() ? next->first : lane_end);
+        if (taken.has_value())
+            reading.begin_key(taken->range);
+        return taken.has_value();
+    }
 
     // Variable length, so that no number is a prefix of another one.
     void put(std::string &text, std::int64_t number) const { LaneReadingParts::put(text, number); }
@@ -544,7 +538,6 @@ struct Model {
     // Only the kind of wait matters.
     void put_wait(std::string &text, const Pocket &pocket) const
     {
-        put(text, static_cast<std::int64_t>(pocket.throttle_key));
         put(text, pocket.not_before > 0 ? 1 : 0);
     }
     std::string fingerprint() const
@@ -568,13 +561,21 @@ struct Model {
         for (const auto &claimer : claimers) {
             for (const int number :
                  {claimer.step, claimer.rounds, claimer.row, static_cast<int>(claimer.snapshot),
-                  claimer.last_seen,
+                  claimer.last_seen, claimer.ending + 1, claimer.is_key_new ? 1 : 0,
+                  static_cast<int>(claimer.full_rows.first.id % 10),
+                  static_cast<int>(claimer.full_rows.last.id % 10),
                   (claimer.has_left_full ? 1 : 0) + (claimer.has_freed_capacity ? 2 : 0)})
                 put(text, number);
             put(text, claimer.reading.has_value() ? 1 : 0);
             if (claimer.reading.has_value())
                 LaneReadingParts::put_reading(text, *claimer.reading);
         }
+        const ParkedKey &key = parked[0];
+        put(text, lane.keys.count + (lane.keys.taken != no_key ? 2 : 0));
+        for (const std::int64_t number :
+             {key.range.first.id, key.range.last.id, key.noted.first.id, key.noted.last.id,
+              std::int64_t{key.was_noted}, std::int64_t{key.not_before > 0}})
+            put(text, number);
         put(text, is_awaited ? 1 : 0);
         put(text, stranger);
         return text;
@@ -603,10 +604,13 @@ struct Model {
     }
     bool is_found(int row) const
     {
-        if (!lane.covers(at(row), throttle_key_of(row)))
+        const bool is_in_key = throttle_key_of(row) != 0 && keys().covers(0, tenant_name, at(row));
+        if (!lane.covers(at(row)) && !is_in_key)
             return false;
         const LaneKey latest = is_throttled ? LaneKey{crowded_hold, lane_limit} : at(row);
-        return lane.next_due() <= latest || (throttle_key_of(row) != 0 && capacity_will_be_seen());
+        const LaneKey due = std::min(lane.next_due(), keys().next_due(lane.keys));
+        return due <= latest || lane.keys.taken != no_key ||
+               (throttle_key_of(row) != 0 && capacity_will_be_seen());
     }
 
     bool is_safe() const
@@ -756,15 +760,17 @@ private:
         if (claimer.reading.has_value() || (!claimer.has_freed_capacity && !claimer.has_left_full))
             return false;
         if (claimer.has_freed_capacity || !state.is_awaited)
-            state.lane.make_capacity(tenant);
+            state.keys().make_ready(state.lane.keys, 0, tenant_name);
         claimer.has_freed_capacity = claimer.has_left_full = false;
         return true;
     }
 
     static State given_back(State state, std::size_t index)
     {
+        state.keys().give_back(state.lane.keys);
         LaneReading<Lane>::cancel(state.lane);
         state.claimers[index].reading.reset();
+        state.claimers[index].full_rows = no_rows;
         state.claimers[index].step = 0;
         --state.claimers[index].rounds;
         return state;
@@ -796,20 +802,33 @@ private:
     static void read_on(State &state, Claimer<Lane> &claimer)
     {
         LaneReading<Lane> &reading = *claimer.reading;
+        if (claimer.ending >= 0) {
+            end_reading(state, claimer);
+            return;
+        }
+        if (state.is_throttled && !reading.is_done() &&
+            (!reading.reads_key() || !reading.range().has_value()) &&
+            state.read_next_key(reading)) {
+            claimer.is_key_new = true;
+            claimer.last_seen = 0;
+            return;
+        }
         const auto range = reading.range();
         if (!range.has_value()) {
             finish(state, claimer, 0);
             return;
         }
-        if (reading.throttle_key() != 0 && state.is_awaited) {
-            claimer.last_seen = 0;
+        if (std::exchange(claimer.is_key_new, false) && state.is_awaited) {
             claimer.has_left_full = true;
-            reading.full(range->first, tenant, never);
+            reading.full(range->first, never);
             return;
         }
+        const auto is_read = [&](int row) {
+            return (claimer.snapshot & 1U << row) != 0 && range->contains(at(row)) &&
+                   (!reading.reads_key() || state.throttle_key_of(row) != 0);
+        };
         int row = claimer.last_seen + 1;
-        while (row <= row_count &&
-               ((claimer.snapshot & 1U << row) == 0 || !range->contains(at(row))))
+        while (row <= row_count && !is_read(row))
             ++row;
         if (row > row_count) {
             claimer.last_seen = 0;
@@ -822,9 +841,14 @@ private:
         } else if (state.rows[row] == RowState::claimable && state.is_full(row)) {
             state.is_awaited = true;
             claimer.has_left_full = true;
-            if (reading.throttle_key() == tenant)
+            if (reading.reads_key()) {
                 claimer.last_seen = 0;  // this ends the range
-            reading.full(at(row), tenant, never);
+                reading.full(at(row), never);
+            } else {
+                claimer.full_rows =
+                    claimer.full_rows.is_empty() ? only(row) : hull(claimer.full_rows, only(row));
+                reading.passed(at(row));
+            }
         } else {
             reading.passed(at(row));
             if (state.rows[row] == RowState::claimable)
@@ -832,18 +856,36 @@ private:
         }
     }
 
+    // The row is reserved at once. Rows that were passed over are parked first, then the reading
+    // ends.
     static void finish(State &state, Claimer<Lane> &claimer, int row)
     {
+        claimer.row = row;
+        claimer.ending = row;
+        if (row != 0)
+            state.rows[row] = RowState::claimed;
+        if (claimer.full_rows.is_empty())
+            end_reading(state, claimer);
+    }
+
+    static void end_reading(State &state, Claimer<Lane> &claimer)
+    {
+        if (!claimer.full_rows.is_empty()) {
+            if (!state.keys().park(state.lane.keys, 0, tenant_name, claimer.full_rows, never,
+                                   [&] { return state.has_room; }))
+                claimer.reading->crowded(claimer.full_rows, crowded_hold);
+            claimer.full_rows = no_rows;
+            return;
+        }
+        state.put_back_key(*claimer.reading);
         claimer.reading->end(state.lane);
         claimer.reading.reset();
         claimer.snapshot = 0;
         claimer.last_seen = 0;
-        claimer.row = row;
-        claimer.step = row == 0 ? 0 : 3;
-        if (row == 0)
+        claimer.is_key_new = false;
+        claimer.step = std::exchange(claimer.ending, -1) == 0 ? 0 : 3;
+        if (claimer.step == 0)
             --claimer.rounds;
-        else
-            state.rows[row] = RowState::claimed;
     }
 
     void step_stranger(const State &state, std::vector<State> &open)
@@ -867,8 +909,8 @@ private:
     {
         for (int round = 0; round < 2 * row_count; ++round) {
             const std::int64_t now = state.is_throttled ? crowded_hold : 0;
-            Claimer<Lane> claimer{
-                2, 1, 0, visible(state), LaneReading<Lane>::begin(state.lane, 9, now), 0};
+            Claimer<Lane> claimer{2, 1, 0, visible(state),
+                                  LaneReading<Lane>::begin(state.lane, 9, now)};
             if (!claimer.reading.has_value())
                 break;
             while (claimer.step == 2)
@@ -884,7 +926,8 @@ private:
 };
 
 template <class Lane>
-void check(std::vector<Producer> producers, int stranger, bool is_throttled = false)
+void check(std::vector<Producer> producers, int stranger, bool is_throttled = false,
+           bool has_room = true)
 {
     Model<Lane> start;
     start.rows.fill(RowState::none);
@@ -893,6 +936,7 @@ void check(std::vector<Producer> producers, int stranger, bool is_throttled = fa
     start.claimers = {{0, 2}, {0, 2}};
     start.stranger = stranger;
     start.is_throttled = is_throttled;
+    start.has_room = has_room;
     const Explorer<Lane> explorer(start);
     testing::Test::RecordProperty("states", static_cast<int>(explorer.states()));
     EXPECT_GT(explorer.states(), 1'000U);
@@ -931,6 +975,11 @@ TYPED_TEST(LaneModel, LosesNothingWithSavepoints)
 TYPED_TEST(LaneModel, LosesNothingUnderAThrottle)
 {
     check<TypeParam>({{Kind::commits, 2}, {Kind::commits, 1}}, 2, true);
+}
+
+TYPED_TEST(LaneModel, LosesNothingWithoutRoomToParkKeys)
+{
+    check<TypeParam>({{Kind::commits, 2}, {Kind::commits, 1}}, 2, true, false);
 }
 
 }  // namespace
