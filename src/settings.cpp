@@ -163,7 +163,7 @@ constexpr Count counts[] = {
      "Room in shared memory for jobs that executors have in flight.",
      "When it is full executors take one job at a time."},
     {"hipq.max_lanes", &max_lanes, 1, 100'000, Change::restart, "Room in shared memory for lanes.",
-     "A lane is what waits of one queue, job type and priority. Each takes 2.5 kB, from its first "
+     "A lane is what waits of one queue, job type and priority. Each takes 2.1 kB, from its first "
      "use on. Without room for one its jobs are looked for in the table, which is slower."},
     {"hipq.max_keys", &max_keys, 16, 10'000'000, Change::restart,
      "Room in shared memory for throttle keys whose jobs wait.",

@@ -98,7 +98,7 @@ run_tap() {
     local folder=$1
     shift
     local files=("${@/#/$root/test/t/}")
-    make_template || return 1
+    make_templates || return 1
     mkdir -p "$folder"
     if is_root; then chown postgres: "$folder"; fi
     # psql must not find the cluster of the other suites by default.
@@ -112,14 +112,41 @@ run_tap() {
 }
 
 # The output of initdb is the same for every cluster, whatever the caller's locale, so clusters are
-# copies of one template.
-make_template() {
-    export INITDB_TEMPLATE=$out/template
-    if [ "$INITDB_TEMPLATE/postgresql.conf" -nt "$bindir/initdb" ]; then return; fi
-    fresh_dir "$INITDB_TEMPLATE"
-    as_server_user "$bindir/initdb" -D "$INITDB_TEMPLATE" -A trust -N --encoding=UTF8 \
-        --locale=C.UTF-8 >"$out/template.log" 2>&1 ||
-        { cat "$out/template.log"; return 1; }
+# copies of one template. CREATE EXTENSION takes as long as a test, so there is another template,
+# which has the extension and role "app".
+make_templates() {
+    export INITDB_TEMPLATE=$out/template HIPQ_TEMPLATE=$out/template-hipq
+    local library script
+    library=$("$bindir/pg_config" --pkglibdir)/hipq.so
+    script=$("$bindir/pg_config" --sharedir)/extension/hipq.control
+    if [ "$INITDB_TEMPLATE/postgresql.conf" -ot "$bindir/initdb" ]; then
+        fresh_dir "$INITDB_TEMPLATE"
+        as_server_user "$bindir/initdb" -D "$INITDB_TEMPLATE" -A trust -N --encoding=UTF8 \
+            --locale=C.UTF-8 >"$out/template.log" 2>&1 ||
+            { cat "$out/template.log"; return 1; }
+    fi
+    if [ "$HIPQ_TEMPLATE/made" -ot "$library" ] || [ "$HIPQ_TEMPLATE/made" -ot "$script" ] ||
+        [ "$HIPQ_TEMPLATE/made" -ot "$INITDB_TEMPLATE/postgresql.conf" ]; then
+        add_extension >>"$out/template.log" 2>&1 || { cat "$out/template.log"; return 1; }
+    fi
+}
+
+# Without hipq's processes, and without its mark: each copy is a server of its own.
+add_extension() {
+    fresh_dir "$HIPQ_TEMPLATE"
+    as_server_user cp -RPp "$INITDB_TEMPLATE/." "$HIPQ_TEMPLATE"
+    echo "shared_preload_libraries = 'hipq'
+        hipq.enabled = off
+        listen_addresses = ''
+        unix_socket_directories = '$HIPQ_TEMPLATE'" |
+        as_server_user tee "$HIPQ_TEMPLATE/postgresql.auto.conf"
+    as_server_user "$bindir/pg_ctl" -w -D "$HIPQ_TEMPLATE" -l "$HIPQ_TEMPLATE/log" start
+    as_server_user "$bindir/psql" -X -v ON_ERROR_STOP=1 -h "$HIPQ_TEMPLATE" -d postgres \
+        -c 'CREATE ROLE app LOGIN' -c 'CREATE EXTENSION hipq'
+    as_server_user "$bindir/pg_ctl" -w -D "$HIPQ_TEMPLATE" -m fast stop
+    as_server_user rm -f "$HIPQ_TEMPLATE/log" "$HIPQ_TEMPLATE/hipq.server"
+    as_server_user cp -p "$INITDB_TEMPLATE/postgresql.auto.conf" "$HIPQ_TEMPLATE"
+    as_server_user touch "$HIPQ_TEMPLATE/made"
 }
 
 # ---- what a log says

@@ -31,6 +31,9 @@ sub new
 	local %ENV = %ENV;
 	delete $ENV{INITDB_TEMPLATE} if defined $path;    # the template is for one version only
 	my $self = bless { node => $node, database => $database }, $class;
+	my $has_extension = $extension && $database eq 'postgres' && !defined $path
+	  && defined $ENV{HIPQ_TEMPLATE};
+	local $ENV{INITDB_TEMPLATE} = $ENV{HIPQ_TEMPLATE} if $has_extension;
 	init($node, allows_streaming => $streaming, has_archiving => $archiving);
 	# PostgreSQL 18 writes this setting, and older versions do not know it.
 	$node->adjust_conf('postgresql.conf', 'autovacuum_worker_slots', undef) if defined $path;
@@ -40,8 +43,11 @@ sub new
 	$node->append_conf('postgresql.conf', "$_ = '$settings{$_}'\n") foreach sort keys %settings;
 	start_metronome() unless @clusters;
 	$node->start;
-	$self->sql('CREATE ROLE app LOGIN');
-	$self->sql('CREATE EXTENSION hipq') if $extension;
+	unless ($has_extension)
+	{
+		$self->sql('CREATE ROLE app LOGIN');
+		$self->sql('CREATE EXTENSION hipq') if $extension;
+	}
 	push @clusters, $self;
 	return $self;
 }
@@ -54,8 +60,9 @@ sub skip_without_cron
 	return;
 }
 
-# initdb takes longer than the rest of a start, so all clusters are copies of one template
-# (INITDB_TEMPLATE, from test/run). From PostgreSQL 16 on Cluster.pm itself copies the template.
+# initdb and CREATE EXTENSION take longer than the rest of a start, so clusters are copies of a
+# template (INITDB_TEMPLATE and HIPQ_TEMPLATE, from test/run), where the latter has role "app" and
+# the extension in database "postgres". From PostgreSQL 16 on Cluster.pm itself copies the template.
 sub init
 {
 	my ($node, @options) = @_;
