@@ -253,6 +253,7 @@ CREATE TABLE hipq.job_type (
     rate_mode               text        NOT NULL DEFAULT 'exact'
         CONSTRAINT job_type_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth')),
     breaker                 hipq.breaker_rule NOT NULL DEFAULT 'NONE',
+    rate_limit_per_key      hipq.rate   NOT NULL DEFAULT 'NONE',
     CONSTRAINT job_type_pkey PRIMARY KEY (queue_id, name),
     CONSTRAINT job_type_handler_none_iff_kind_none
         CHECK ((handler = 'NONE') = (handler_kind IN ('none', 'notify')))
@@ -331,6 +332,9 @@ COMMENT ON COLUMN hipq.job_type.rate_limit
     'limit';
 COMMENT ON COLUMN hipq.job_type.rate_mode
     IS 'exact = never more in any such time; smooth = starts at even distances';
+COMMENT ON COLUMN hipq.job_type.rate_limit_per_key
+    IS 'limit on the sum of throttle_factor over jobs of one throttle_key that start in a time; '
+    'NONE = no limit';
 COMMENT ON COLUMN hipq.job_type.breaker
     IS 'how many of its attempts must fail in a time for no more to start, and for how long; NONE '
     '= no breaker';

@@ -468,7 +468,8 @@ SELECT seen.name AS queue,
        rate.next_turn,
        nullif(job_type.breaker, 'NONE') AS breaker,
        coalesce(breaker.state, 'closed') AS breaker_state,
-       breaker.until AS breaker_until
+       breaker.until AS breaker_until,
+       nullif(job_type.rate_limit_per_key, 'NONE') AS rate_limit_per_key
 FROM hipq.job_type
 JOIN hipq._visible_queue AS seen ON seen.queue_id = job_type.queue_id
 JOIN hipq.queue ON queue.queue_id = seen.queue_id
@@ -575,3 +576,5 @@ COMMENT ON COLUMN hipq.job_types_detail.breaker_state
     IS 'closed = jobs start; open = none does; half open = one does, as a trial';
 COMMENT ON COLUMN hipq.job_types_detail.breaker_until
     IS 'until when it is open, or was; NULL = it is closed, or open until close_breaker()';
+COMMENT ON COLUMN hipq.job_types_detail.rate_limit_per_key
+    IS 'the same as rate_limit for each throttle_key; NULL = no limit';

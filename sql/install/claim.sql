@@ -53,15 +53,18 @@ COMMENT ON FUNCTION hipq._key_hash(text)
 CREATE TABLE hipq.rate_lease (
     queue_id     integer NOT NULL,
     job_type     text COLLATE "C" NOT NULL,
+    throttle_key bigint NOT NULL DEFAULT 0,
     granted_time timestamptz NOT NULL,
     weight       bigint NOT NULL,
-    CONSTRAINT rate_lease_pkey PRIMARY KEY (queue_id, job_type, granted_time)
+    CONSTRAINT rate_lease_pkey PRIMARY KEY (queue_id, job_type, throttle_key, granted_time)
 );
 COMMENT ON TABLE hipq.rate_lease
     IS 'what rate limits of more than 10 seconds allowed to start lately: after a crash it counts '
     'as started';
 COMMENT ON COLUMN hipq.rate_lease.queue_id IS 'queue';
 COMMENT ON COLUMN hipq.rate_lease.job_type IS 'job type; empty: the limit is the queue''s';
+COMMENT ON COLUMN hipq.rate_lease.throttle_key
+    IS 'hash of the throttle key; 0: the limit is the queue''s or the job type''s';
 COMMENT ON COLUMN hipq.rate_lease.granted_time IS 'from when on jobs were allowed to start';
 COMMENT ON COLUMN hipq.rate_lease.weight
     IS 'what they may weigh together, in thousandths of throttle_factor';

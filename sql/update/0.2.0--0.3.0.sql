@@ -181,6 +181,10 @@ ALTER TABLE hipq.job_type ADD COLUMN rate_limit hipq.rate NOT NULL DEFAULT 'NONE
 ALTER TABLE hipq.job_type ADD COLUMN rate_mode text NOT NULL DEFAULT 'exact'
     CONSTRAINT job_type_rate_mode_is_known CHECK (rate_mode IN ('exact', 'smooth'));
 ALTER TABLE hipq.job_type ADD COLUMN breaker hipq.breaker_rule NOT NULL DEFAULT 'NONE';
+ALTER TABLE hipq.job_type ADD COLUMN rate_limit_per_key hipq.rate NOT NULL DEFAULT 'NONE';
+COMMENT ON COLUMN hipq.job_type.rate_limit_per_key
+    IS 'limit on the sum of throttle_factor over jobs of one throttle_key that start in a time; '
+    'NONE = no limit';
 COMMENT ON COLUMN hipq.job_type.breaker
     IS 'how many of its attempts must fail in a time for no more to start, and for how long; NONE '
     '= no breaker';

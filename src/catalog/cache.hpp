@@ -95,6 +95,7 @@ struct JobType {
     core::Weight throttle_limit;
     core::Weight throttle_limit_per_key;
     core::Rate rate{};
+    core::Rate rate_per_key{};
     core::BreakerRule breaker{};
     bool is_registered;                                 // by a user, and not added because of a job
     std::shared_ptr<const JobParameters> parameters{};  // null: the type declares none

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "catalog/cache.hpp"
+#include "claim/turns.hpp"
 #include "core/lanes/lane.hpp"
 #include "job/claimed_job.hpp"
 #include "pg/spi.hpp"
@@ -88,46 +89,12 @@ private:
     std::map<std::int64_t, Held> rows_;
 };
 
-// When jobs of a type may start under its breaker, and the rates of its queue and of the type.
-struct TurnLook {
-    pg::Time turn{0};                                              // `now` or before: at once
-    core::Weight left = std::numeric_limits<core::Weight>::max();  // that may start at once
-    bool is_probe = false;                                         // one job may try
-    bool needs_lease = false;                                      // see NewLeases
-    // How many jobs to take at once, at most: jobs without a turn would go back into their lane.
-    std::size_t most(std::size_t wanted) const
-    {
-        const auto turns = is_probe ? 1 : static_cast<std::size_t>(left / core::weight_unit);
-        return std::clamp<std::size_t>(turns, 1, std::max<std::size_t>(wanted, 1));
-    }
-};
-TurnLook look_at_turn(const catalog::Queue &queue, const catalog::JobType &type, pg::Time now);
-
-// Writes what breakers have done by themselves to hipq.breaker_state: a duty of the scheduler.
-// Returns when to do it again; infinity: after the next change.
-pg::Time save_breakers(const catalog::Catalogue &catalogue);
-
-// Leases (core/limits/rate_table.hpp) that a process has written in a transaction.
-class NewLeases {
-public:
-    // Writes the leases that the rates of a type need. Needs a transaction that may write.
-    void write(const catalog::Queue &queue, const catalog::JobType &type);
-    // Call after the commit: makes them count. Returns whether there were any, so that jobs may
-    // start now.
-    bool publish();
-    // Call after a rollback.
-    void forget() { written_.clear(); }
-
-private:
-    void write(const core::RateUse &use, const std::string &job_type);
-    std::vector<lanes::Lease> written_{};
-};
-
 // Takes jobs out of their lane: an executor, or a scheduler for external workers.
 struct Claimer {
     Prefetched prefetched{};
     HeldRows held{};
     NewLeases leases{};
+    std::vector<core::RateUse> keys_without_lease{};  // throttle keys that the last look found
     pg::Time next_turn = pg::infinity;  // of jobs that the last look left because of a rate or a
                                         // breaker
     pg::Time next_due = pg::infinity;   // when the jobs that the last look found but did not take

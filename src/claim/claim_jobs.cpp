@@ -97,8 +97,8 @@ void put_back(Claimer &claimer, const Capacities &capacities, Chosen chosen, std
 
 bool Capacities::are_full() const
 {
-    return taken.size() < asked_for || (!taken.empty() && taken.back() != core::Capacity::taken &&
-                                        taken.back() != core::Capacity::key_full);
+    return taken.size() < asked_for ||
+           (!taken.empty() && !core::leaves_room_for_others(taken.back()));
 }
 
 bool Capacities::have_no_turn() const
@@ -166,7 +166,7 @@ bool may_still_start(const catalog::Queue &queue, const ClaimedJob &job,
     if (!limits.any())
         return true;
     const core::Load load = load_of(job);
-    if (load.weight > 0 && !admission.suffices(limits.rates))
+    if (load.weight > 0 && !admission.suffices(limits.rates, load.key))
         return false;
     if (limits.breaker.any() && !admission.by_breaker)
         return false;

@@ -28,24 +28,29 @@ namespace {
 constexpr std::int64_t room_delay = 1'000'000;  // us
 
 constinit pg::Statement insert_lease(R"(
-    INSERT INTO hipq.rate_lease AS lease (queue_id, job_type, granted_time, weight) VALUES ($1, $2, $3, $4)
-    ON CONFLICT (queue_id, job_type, granted_time) DO UPDATE SET weight = lease.weight + EXCLUDED.weight)");
-// Jobs that are pending start under the next lease. $3: their weight
+    INSERT INTO hipq.rate_lease AS lease (queue_id, job_type, throttle_key, granted_time, weight) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (queue_id, job_type, throttle_key, granted_time) DO UPDATE SET weight = lease.weight + EXCLUDED.weight)");
+// Jobs that are pending start under the next lease. $4: their weight
 constinit pg::Statement shorten_lease(R"(
     UPDATE hipq.rate_lease AS lease
-    SET weight = greatest(lease.weight - $3, 0)
-    WHERE lease.queue_id = $1 AND lease.job_type = $2
+    SET weight = greatest(lease.weight - $4, 0)
+    WHERE lease.queue_id = $1 AND lease.job_type = $2 AND lease.throttle_key = $3
       AND lease.granted_time = (
-          SELECT max(latest.granted_time) FROM hipq.rate_lease AS latest WHERE latest.queue_id = $1 AND latest.job_type = $2
+          SELECT max(latest.granted_time) FROM hipq.rate_lease AS latest
+          WHERE latest.queue_id = $1 AND latest.job_type = $2 AND latest.throttle_key = $3
       ))");
-// $3: leases before this time no longer count
+// $4: leases before this time no longer count
 constinit pg::Statement delete_leases(R"(
     DELETE FROM hipq.rate_lease AS lease
-    WHERE lease.queue_id = $1 AND lease.job_type = $2 AND lease.granted_time < $3)");
+    WHERE lease.queue_id = $1 AND lease.job_type = $2 AND lease.throttle_key = $3 AND lease.granted_time < $4)");
+// A key may never come back, so nothing else would remove them. $3: as above
+constinit pg::Statement delete_leases_of_keys(R"(
+    DELETE FROM hipq.rate_lease AS lease
+    WHERE lease.queue_id = $1 AND lease.job_type = $2 AND lease.throttle_key <> 0 AND lease.granted_time < $3)");
 constinit pg::Statement select_leases(R"(
     SELECT lease.granted_time, lease.weight
     FROM hipq.rate_lease AS lease
-    WHERE lease.queue_id = $1 AND lease.job_type = $2
+    WHERE lease.queue_id = $1 AND lease.job_type = $2 AND lease.throttle_key = $3
     ORDER BY lease.granted_time)");
 
 struct NamedRate {
@@ -67,12 +72,13 @@ std::vector<NamedRate> named_rates(const catalog::Queue &queue, const catalog::J
 
 // The leases of an earlier life of the server. Each may have been used until the next one was
 // granted, the last one until now.
-std::vector<core::Starts> earlier_leases(int queue_id, const std::string &job_type)
+std::vector<core::Starts> earlier_leases(int queue_id, const std::string &job_type,
+                                         std::int64_t throttle_key)
 {
     const std::int64_t now = pg::steady_now();
     const pg::Time clock = pg::now();
     std::vector<core::Starts> starts;
-    for (const pg::Row row : select_leases.run_latest(queue_id, job_type)) {
+    for (const pg::Row row : select_leases.run_latest(queue_id, job_type, throttle_key)) {
         if (!starts.empty())
             starts.back().last = now - std::max<std::int64_t>(clock.value - row.time(0).value, 0);
         starts.push_back({now, row.integer(1)});
@@ -84,7 +90,7 @@ std::vector<core::Starts> earlier_leases(int queue_id, const std::string &job_ty
 
 core::StartRates rates_of(const catalog::Queue &queue, const catalog::JobType &type)
 {
-    return {queue.rate, type.rate, queue.owner, settings::max_owner_share};
+    return {queue.rate, type.rate, type.rate_per_key, queue.owner, settings::max_owner_share};
 }
 
 TurnLook look_at_turn(const catalog::Queue &queue, const catalog::JobType &type, pg::Time now)
@@ -120,20 +126,57 @@ void NewLeases::write(const catalog::Queue &queue, const catalog::JobType &type)
 void NewLeases::write(const core::RateUse &use, const std::string &job_type)
 {
     const int queue_id = use.name.queue_id;
+    const auto throttle_key = static_cast<std::int64_t>(use.name.key);
     const auto begun = lanes::begin_lease(use);
     if (!begun.has_value())
         return;
     pg::as_hipq([&] {
-        written_.push_back(
-            {use, earlier_leases(queue_id, job_type), begun->weight, pg::steady_now()});
+        written_.push_back({use, earlier_leases(queue_id, job_type, throttle_key), begun->weight,
+                            pg::steady_now()});
         if (begun->weight == 0)
             return;
         const pg::Time now = pg::now();
-        delete_leases.run(queue_id, job_type, pg::Time{now.value - 2 * use.rate.period});
+        delete_leases.run(queue_id, job_type, throttle_key,
+                          pg::Time{now.value - 2 * use.rate.period});
         if (begun->pending > 0)
-            shorten_lease.run(queue_id, job_type, begun->pending);
-        insert_lease.run(queue_id, job_type, now, begun->weight + begun->pending);
+            shorten_lease.run(queue_id, job_type, throttle_key, begun->pending);
+        insert_lease.run(queue_id, job_type, throttle_key, now, begun->weight + begun->pending);
     });
+}
+
+bool is_rated(const catalog::Queue &queue, const catalog::JobType &type)
+{
+    return rates_of(queue, type).any();
+}
+
+std::optional<TurnLook> find_turn(Claimer &claimer, const catalog::Queue &queue,
+                                  const catalog::JobType &type, pg::Time now)
+{
+    const TurnLook next = look_at_turn(queue, type, now);
+    if (next.needs_lease)
+        claimer.leases.write(queue, type);
+    if (!next.needs_lease && next.turn <= now)
+        return next;
+    claimer.next_turn = std::min(claimer.next_turn, std::max(next.turn, now + lease_delay));
+    return std::nullopt;
+}
+
+void write_leases_of_keys(Claimer &claimer)
+{
+    for (const core::RateUse &use : std::exchange(claimer.keys_without_lease, {}))
+        claimer.leases.write(use, claimer.prefetched.job_type);
+}
+
+void prune_leases(const catalog::Queue &queue, pg::Time now)
+{
+    for (const auto &entry : queue.job_types()) {
+        const core::Rate &rate = entry.second.rate_per_key;
+        if (core::needs_leases(rate))
+            pg::as_hipq([&] {
+                delete_leases_of_keys.run(queue.id, entry.first,
+                                          pg::Time{now.value - 2 * rate.period});
+            });
+    }
 }
 
 bool NewLeases::publish()

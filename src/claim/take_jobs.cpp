@@ -5,6 +5,7 @@
 
 #include "catalog/cache.hpp"
 #include "claim/claim.hpp"
+#include "claim/full_keys.hpp"
 #include "claim/lane_rows.hpp"
 #include "claim/weight.hpp"
 #include "job/claimed_job.hpp"
@@ -32,8 +33,6 @@ constexpr std::int64_t in_flight_delay = 10'000;
 // After this delay, look again at a lane that another process reads: the reader may not see the job
 // for which this executor was woken.
 constexpr std::int64_t reading_delay = 1'000;
-
-constexpr core::KeyRange no_rows{core::lane_end, core::lane_start};
 
 // How many rows to read at once if a throttle key is full.
 constexpr std::size_t walking_piece = 100;
@@ -118,12 +117,8 @@ struct Taker {
     Suspects suspects;
     StartWindows &windows;
     bool weighs;  // whether the weights of the jobs matter
-    core::Weight key_limit;
-    std::map<std::uint64_t, core::Weight> in_batch{};  // for each throttle key, the weight of this
-                                                       // prefetched batch's jobs, which run at once
-    std::map<std::uint64_t, core::KeyRange> full_keys{};  // with the rows to park; may be empty
-    std::uint64_t read_key = 0;    // the parked key that is read; 0: all rows are
-    std::int64_t passed_over = 0;  // rows of full keys
+    FullKeys full_keys;
+    std::uint64_t read_key = 0;  // the parked key that is read; 0: all rows are
 
     bool may_start(const LaneRow &row) const
     {
@@ -134,7 +129,7 @@ struct Taker {
     // over.
     std::size_t piece() const
     {
-        return full_keys.empty() ? capacity() : std::max(capacity(), walking_piece);
+        return full_keys.any() ? std::max(capacity(), walking_piece) : capacity();
     }
 
     std::vector<WaitingJob> candidates(const LaneRows &found)
@@ -143,54 +138,12 @@ struct Taker {
         for (const LaneRow &row : found.rows)
             if (may_start(row) && jobs.size() < capacity() &&
                 !claimer.held.is_held(row.key.id, now) &&
-                has_key_capacity(row.weight, row.throttle_key))
+                full_keys.admits(row.weight, row.throttle_key))
                 jobs.push_back({row.key.id, lane.queue->id, pg::Time{row.key.time}, lane.ref,
                                 row.place, weighs, row.weight, row.throttle_key, row.last_worker,
                                 row.next});
         pass_over_suspects(jobs, suspects);
         return jobs;
-    }
-
-    std::uint64_t type() const { return core::name_hash(lane.head.job_type); }
-
-    // Once a key is full, all further jobs of that key wait too.
-    bool has_key_capacity(core::Weight weight, std::uint64_t throttle_key)
-    {
-        if (key_limit < core::weight_unit || throttle_key == 0)
-            return true;
-        if (full_keys.contains(throttle_key))
-            return false;
-        const bool is_shared = lane.queue->shares_limits();
-        if (fits_in_batch(weight, throttle_key) &&
-            lanes::has_key_capacity(lane.queue->id, {weight, type(), throttle_key}, key_limit,
-                                    is_shared))
-            return true;
-        if (is_shared)
-            databases::ask_for_shares(MyDatabaseId);
-        full_keys.try_emplace(throttle_key, no_rows);
-        return false;
-    }
-
-    // The jobs of a batch run at once.
-    bool fits_in_batch(core::Weight weight, std::uint64_t throttle_key)
-    {
-        if (claimer.prefetched.batch_size == 1)
-            return true;
-        core::Weight &taken = in_batch[throttle_key];
-        const bool fits = core::has_capacity(taken, weight, key_limit);
-        taken += fits ? weight : 0;
-        return fits;
-    }
-
-    // Whether the parked key was full at the last look, by any process, and no capacity has become
-    // available since: then its rows need not be read.
-    bool is_known_to_be_full(std::uint64_t throttle_key)
-    {
-        if (key_limit < core::weight_unit)
-            return false;
-        if (lanes::waits_for_capacity(lane.queue->id, type(), throttle_key))
-            full_keys.try_emplace(throttle_key, no_rows);
-        return full_keys.contains(throttle_key);
     }
 
     bool others_come_first(std::span<const WaitingJob> jobs) const
@@ -289,29 +242,14 @@ struct Taker {
                 row.is_claimable = row.is_claimable && !lane.queue->has_left_in_order(row.key.id);
     }
 
-    // When to look at rows of a full key at the latest.
-    pg::Time again_if_full() const { return now + longest_wait_for_capacity; }
-
     void leave_full(lanes::LaneReading &reading, const LaneRow &row)
     {
         if (read_key != 0) {
-            reading.full(row.key, again_if_full().value);
+            reading.full(row.key, full_keys.again(row.throttle_key).value);
             return;
         }
-        core::KeyRange &rows = full_keys.at(row.throttle_key);
-        rows = rows.is_empty() ? core::KeyRange{row.key, row.key}
-                               : core::hull(rows, {row.key, row.key});
-        ++passed_over;
+        full_keys.pass_over(row);
         reading.passed(row.key);
-    }
-
-    // Parks the full keys before the reading ends, so that no row is in no place.
-    void park_full_keys(lanes::LaneReading &reading) const
-    {
-        const pg::Time soon = now + core::crowded_hold + passed_over * core::crowded_hold_per_row;
-        for (const auto &[key, rows] : full_keys)
-            if (!rows.is_empty() && !lanes::park_key(lane.ref, rows, key, again_if_full()))
-                reading.crowded(rows, soon.value);
     }
 
     // Returns what to read next: the next parked key, if its rows come before all others.
@@ -321,8 +259,8 @@ struct Taker {
             read_key = lanes::read_next_key(lane.ref, reading, now);
             if (read_key == 0)
                 break;
-            if (is_known_to_be_full(read_key))
-                reading.full(reading.range()->first, again_if_full().value);
+            if (full_keys.are_known_to_have(read_key))
+                reading.full(reading.range()->first, full_keys.again(read_key).value);
         }
         return reading.range();
     }
@@ -367,10 +305,9 @@ bool take_by_lane(Taker &taker, LaneIndex &index)
     }
     look_again_what_is_paused(taker);
     taker.read(index, *reading);
-    taker.park_full_keys(*reading);
+    taker.full_keys.park(*reading);
     reading.end();
-    for (const auto &[key, rows] : taker.full_keys)
-        lanes::stands_full(taker.lane.queue->id, taker.type(), key);
+    taker.full_keys.stand();
     if (taker.claimer.prefetched.is_empty() &&
         lanes::due_of(taker.lane.ref) <= taker.now)  // for example, after a suspect that must wait
         taker.claimer.next_due = std::min(taker.claimer.next_due, taker.now + in_flight_delay);
@@ -402,7 +339,7 @@ bool take_by_sql(Taker &taker)
     const auto due = due_jobs(*lane.queue, lane.head, taker.now, taker.most + passed_over,
                               taker.windows, taker.claimer.prefetched.paused_keys,
                               [&](core::Weight weight, std::uint64_t throttle_key) {
-                                  return taker.has_key_capacity(weight, throttle_key);
+                                  return taker.full_keys.admits(weight, throttle_key);
                               });
     return take_these(taker.claimer, lane, due, taker.now, taker.most, taker.suspects);
 }
@@ -427,7 +364,6 @@ bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob>
 
 bool take_jobs(Claimer &claimer, const Lane &lane, pg::Time now, std::size_t most)
 {
-    const catalog::JobType *type = lane.queue->find_job_type(lane.head.job_type);
     StartWindows windows(lane.queue->id, lane.head.job_type, now);
     Taker taker{claimer,
                 lane,
@@ -436,7 +372,7 @@ bool take_jobs(Claimer &claimer, const Lane &lane, pg::Time now, std::size_t mos
                 suspects(),
                 windows,
                 is_throttled(*lane.queue, lane.head.job_type),
-                type == nullptr ? core::no_weight_limit : type->throttle_limit_per_key};
+                FullKeys(claimer, lane, now)};
     const bool any = take(taker);
     claimer.prefetched.closes = windows.first_closing();
     if (windows.first_opening() != pg::infinity)  // when this executor may be busy, or gone

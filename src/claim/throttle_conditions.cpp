@@ -142,6 +142,12 @@ std::vector<Condition> rate_conditions(const catalog::Queue &queue, const JobFac
         conditions.push_back(rate_condition(
             Finding::type_rate_is_used, Finding::type_rate_has_turn,
             {MyDatabaseId, queue.id, core::name_hash(type->name), 0}, type->rate, job.weight));
+    if (const std::uint64_t key = core::throttle_key_hash(job.throttle_key);
+        type != nullptr && type->rate_per_key.is_set() && key != 0)
+        conditions.push_back(
+            rate_condition(Finding::key_rate_is_used, Finding::key_rate_has_turn,
+                           {MyDatabaseId, queue.id, core::name_hash(type->name), key},
+                           type->rate_per_key, job.weight));
     return conditions;
 }
 

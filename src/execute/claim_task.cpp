@@ -88,7 +88,7 @@ Attempted claim_in_transaction(Executor &executor, int queue_id, const std::stri
     if (!task.handler.has_value() && !type->fails_without_handler)
         return nothing();
     task.run_time = lanes::run_time(queue_id, type->name);
-    task.is_rated = task.queue->rate.is_set() || type->rate.is_set();
+    task.is_rated = claim::is_rated(*task.queue, *type);
     task.has_breaker = type->breaker.is_set();
     task.mode = mode_of(*type, task);
     executor.prefetched.is_paused = task.mode == core::ClaimMode::record &&

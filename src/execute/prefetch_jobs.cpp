@@ -24,8 +24,6 @@ using catalog::Queue;
 constexpr std::size_t most_prefetched = 1'000;  // a batch of the largest size fits
 constexpr std::int64_t lock_delay = 500'000;    // us
 constexpr std::int64_t shortly = 1'000'000;     // us
-constexpr std::int64_t turn_delay = 10'000;     // us
-constexpr std::int64_t lease_delay = 2'000;     // us; another executor may write the lease
 
 // What became of a lane: none of its jobs can run now, its jobs are left to another process that is
 // reading the lane, or the prefetched batch is filled from it.
@@ -150,7 +148,7 @@ void note_next_due(Executor &executor, const claim::Lane &lane, pg::Time now)
 void leave_next_due_to_scheduler(const Executor &executor, pg::Time now)
 {
     const pg::Time due = std::min(std::max(executor.next_due, now + shortly),
-                                  std::max(executor.next_turn, now + turn_delay));
+                                  std::max(executor.next_turn, now + claim::turn_delay));
     if (executor.next_due != pg::infinity || executor.next_turn != pg::infinity)
         databases::work_due(MyDatabaseId, due);
 }
@@ -172,19 +170,17 @@ Tried take_from(Executor &executor, const claim::Lane &lane, pg::Time now)
     if (!claim::capacity_condition(*lane.queue, lane.head.job_type).passed())
         return Tried::nothing;  // the process that makes room reports it
     const catalog::JobType &type = *lane.queue->find_job_type(lane.head.job_type);
-    const claim::TurnLook next = claim::look_at_turn(*lane.queue, type, now);
-    if (next.needs_lease)
-        executor.leases.write(*lane.queue, type);
-    if (next.needs_lease || next.turn > now) {
-        executor.next_turn = std::min(executor.next_turn, std::max(next.turn, now + lease_delay));
+    const auto next = claim::find_turn(executor, *lane.queue, type, now);
+    if (!next.has_value())
         return Tried::nothing;
-    }
     const auto run_time = lanes::run_time(lane.queue->id, type.name);
     const std::size_t batch_size = batch_size_of(type);
     executor.prefetched = claim::batch_of(*lane.queue, type, batch_size);
     executor.prefetched.run_time = run_time;
-    if (claim::take_jobs(executor, lane, now,
-                         next.most(core::prefetch_size(run_time, batch_size, most_prefetched))))
+    const std::size_t most = next->most(core::prefetch_size(run_time, batch_size, most_prefetched));
+    const bool any = claim::take_jobs(executor, lane, now, most);
+    claim::write_leases_of_keys(executor);
+    if (any)
         return Tried::taken;
     note_next_due(executor, lane, now);  // reading the lane in vain has told when it is due
     return lane.ref.is_known() && lanes::due_of(lane.ref) <= now ? Tried::left : Tried::nothing;

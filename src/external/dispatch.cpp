@@ -42,7 +42,6 @@ using lanes::WaitingJob;
 using workers::NewOffer;
 
 constexpr std::size_t most_jobs_to_offer = 500;
-constexpr std::int64_t lease_delay = 2'000;  // us; an executor may write the lease of a rate
 
 using Workers = std::span<const workers::WorkerRef>;
 
@@ -188,16 +187,13 @@ void choose_offers(Dispatcher &dispatcher, const ServedLane &served, std::size_t
     catalog::lock_or_raise(queue);
     claimer.prefetched = claim::batch_of(queue, type, 1);
     const pg::Time now = pg::now();
-    const claim::TurnLook next = claim::look_at_turn(queue, type, now);
-    if (next.needs_lease)
-        claimer.leases.write(queue, type);
-    if (next.needs_lease || next.turn > now) {
-        claimer.next_turn = std::min(claimer.next_turn, std::max(next.turn, now + lease_delay));
+    const auto next = claim::find_turn(claimer, queue, type, now);
+    if (!next.has_value())
         return;
-    }
     const bool any = served.aimed.empty()
-                         ? claim::take_jobs(claimer, lane, now, next.most(most))
-                         : claim::take_these(claimer, lane, served.aimed, now, next.most(most));
+                         ? claim::take_jobs(claimer, lane, now, next->most(most))
+                         : claim::take_these(claimer, lane, served.aimed, now, next->most(most));
+    claim::write_leases_of_keys(claimer);
     if (!any)
         return;
     HIPQ_POINT("before-dispatch");

@@ -14,7 +14,7 @@ namespace {
 using core::ConditionKind;
 
 // What to do about an unmet condition.
-constexpr std::array<std::pair<ConditionKind, const char *>, 19> mends{{
+constexpr std::array<std::pair<ConditionKind, const char *>, 20> mends{{
     {ConditionKind::loaded, "Add hipq to shared_preload_libraries and restart the server."},
     {ConditionKind::version,
      "Run ALTER EXTENSION hipq UPDATE, or restart the server with the library of that version."},
@@ -51,6 +51,8 @@ constexpr std::array<std::pair<ConditionKind, const char *>, 19> mends{{
     {ConditionKind::queue_rate,
      "Nothing, if the rate is meant to be so; hipq.alter_queue() changes it."},
     {ConditionKind::type_rate,
+     "Nothing, if the rate is meant to be so; hipq.alter_job_type() changes it."},
+    {ConditionKind::key_rate,
      "Nothing, if the rate is meant to be so; hipq.alter_job_type() changes it."},
     {ConditionKind::crash, "The server\'s log says which jobs ran when it crashed."},
     {ConditionKind::lane,

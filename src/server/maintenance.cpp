@@ -6,6 +6,7 @@
 #include "catalog/cache.hpp"
 #include "catalog/queue_lock.hpp"
 #include "catalog/unregistered_types.hpp"
+#include "claim/claim.hpp"
 #include "job/batches/batch_rows.hpp"
 #include "job/dead_letter_rows.hpp"
 #include "job/dependency_rows.hpp"
@@ -191,6 +192,13 @@ void prune_unused_types(const Queue &queue, pg::Time now)
         });
 }
 
+void prune_leases(const Queue &queue, pg::Time now)
+{
+    if (queue.has_waits && queue.type_facts().has_key_limits)  // 0.2.0 has no leases
+        try_duty(Duty::unused_types, &queue,
+                 [&] { pg::with_transaction([&] { claim::prune_leases(queue, now); }); });
+}
+
 // Removes batches that were closed as long ago as final jobs are kept.
 void prune_batches(const catalog::Catalogue &catalogue, const Queue &queue, pg::Time now)
 {
@@ -215,6 +223,7 @@ bool maintain_queue(const catalog::Catalogue &catalogue, const Queue &queue,
     prune_batches(catalogue, queue, now);
     try_duty(Duty::dead_letters, &queue, [&] { prune_surplus_dead_letters(queue); });
     prune_unused_types(queue, now);
+    prune_leases(queue, now);
     return tree_done && !has_trouble;
 }
 

@@ -33,9 +33,6 @@ using catalog::Queue;
 using core::Duty;
 
 constexpr int expire_at_once = 1'000;
-// Executors look by themselves at the turn of a job under a rate or a breaker; the scheduler sees
-// to it that there is one.
-constexpr std::int64_t turn_delay = 10'000;  // us
 
 void report_parked(QueueLooks &looks, const Queue &queue, const std::string &job_type,
                    const claim::Condition &condition)
@@ -113,7 +110,7 @@ void look_at_due(QueueLooks &looks, QueueFindings &look, const Queue &queue,
     }
     const claim::TurnLook next = claim::look_at_turn(queue, *type, look.now);
     if (next.turn > look.now)
-        look.again_at(std::max(next.turn, look.now + turn_delay));
+        look.again_at(std::max(next.turn, look.now + claim::turn_delay));
     else
         look.executors += static_cast<int>(next.most(static_cast<std::size_t>(count)));
 }

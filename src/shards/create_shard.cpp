@@ -57,7 +57,8 @@ constinit pg::Statement select_rated(R"(
     FROM hipq.queue AS queue
     JOIN hipq.instance AS instance USING (instance_id)
     LEFT JOIN hipq.job_type AS type
-        ON type.queue_id = queue.queue_id AND (type.rate_limit <> 'NONE' OR type.breaker <> 'NONE')
+        ON type.queue_id = queue.queue_id AND (type.rate_limit <> 'NONE' OR type.rate_limit_per_key <> 'NONE'
+                                              OR type.breaker <> 'NONE')
     WHERE instance.name = $1 AND NOT queue.is_dropped
         AND (queue.rate_limit <> 'NONE' OR type.name IS NOT NULL)
     ORDER BY queue.queue_id, type.name

@@ -299,6 +299,7 @@ $got$, $want$VALUES
     ('job_type', 'rate_limit', 'hipq.rate', 'true', '''NONE''::text'),
     ('job_type', 'rate_mode', 'text', 'true', '''exact''::text'),
     ('job_type', 'breaker', 'hipq.breaker_rule', 'true', '''NONE''::text'),
+    ('job_type', 'rate_limit_per_key', 'hipq.rate', 'true', '''NONE''::text'),
     ('job_type', 'parameters', 'jsonb', 'true', '''{}''::jsonb'),
     ('job_type', 'validate', 'text', 'true', '''enqueue''::text'),
     ('queue', 'dead_letter_retention', 'interval', 'false', ''),
@@ -397,6 +398,7 @@ $got$, $want$VALUES
     ('queue', 'rate_mode', 'text', 'true', '''exact''::text'),
     ('rate_lease', 'queue_id', 'integer', 'true', ''),
     ('rate_lease', 'job_type', 'text', 'true', ''),
+    ('rate_lease', 'throttle_key', 'bigint', 'true', '0'),
     ('rate_lease', 'granted_time', 'timestamp with time zone', 'true', ''),
     ('rate_lease', 'weight', 'bigint', 'true', ''),
     ('permit_share', 'queue_id', 'integer', 'true', ''),
@@ -560,6 +562,7 @@ $got$, $want$VALUES
     ('job_type', 'default_time_windows'),
     ('job_type', 'name'),
     ('job_type', 'rate_limit'),
+    ('job_type', 'rate_limit_per_key'),
     ('queue_hold', 'subscription'),
     ('breaker_state', 'job_type'),
     ('job_type', 'breaker'),
@@ -1113,6 +1116,7 @@ $got$, $want$VALUES
     ('job_types_detail', 'breaker', 'text'),
     ('job_types_detail', 'breaker_state', 'text'),
     ('job_types_detail', 'breaker_until', 'timestamp with time zone'),
+    ('job_types_detail', 'rate_limit_per_key', 'text'),
     ('job_types_detail', 'parameters', 'jsonb'),
     ('job_types_detail', 'validate', 'text'),
     ('queues_detail', 'dead_letter_retention', 'interval'),
@@ -1377,7 +1381,8 @@ $got$, $want$VALUES
         'CHECK ((rate_mode = ANY (ARRAY[''exact''::text, ''smooth''::text])))'),
     ('job_type', 'job_type_rate_mode_is_known',
         'CHECK ((rate_mode = ANY (ARRAY[''exact''::text, ''smooth''::text])))'),
-    ('rate_lease', 'rate_lease_pkey', 'PRIMARY KEY (queue_id, job_type, granted_time)'),
+    ('rate_lease', 'rate_lease_pkey',
+        'PRIMARY KEY (queue_id, job_type, throttle_key, granted_time)'),
     ('schedule', 'schedule_last_action_is_known',
         'CHECK ((last_action = ANY (ARRAY[''enqueued''::text, ''skipped''::text, '
             '''missed''::text, ''failed''::text])))'),
@@ -1456,7 +1461,7 @@ $got$, $want$VALUES
         'USING btree (queue_id, job_id)'),
     ('CREATE UNIQUE INDEX set_aside_pkey ON hipq.set_aside USING btree (job_id)'),
     ('CREATE UNIQUE INDEX rate_lease_pkey ON hipq.rate_lease '
-        'USING btree (queue_id, job_type, granted_time)'),
+        'USING btree (queue_id, job_type, throttle_key, granted_time)'),
     ('CREATE UNIQUE INDEX queue_hold_pkey ON hipq.queue_hold USING btree (queue_id)'),
     ('CREATE INDEX pause_until ON hipq.pause USING btree (paused_until) '
         'WHERE (paused_until IS NOT NULL)'),
@@ -1733,7 +1738,8 @@ $got$, $want$VALUES
         'retry_enabled boolean DEFAULT NULL::boolean, parameters jsonb DEFAULT NULL::jsonb, '
         'validate text DEFAULT NULL::text, attempt_log boolean DEFAULT NULL::boolean, '
         'reset text[] DEFAULT ''{}''::text[], rate_limit text DEFAULT NULL::text, '
-        'rate_mode text DEFAULT NULL::text, breaker text DEFAULT NULL::text)', 'void', 'v'),
+        'rate_mode text DEFAULT NULL::text, breaker text DEFAULT NULL::text, '
+        'rate_limit_per_key text DEFAULT NULL::text)', 'void', 'v'),
     ('alter_queue(queue text, owner regrole DEFAULT NULL::regrole, '
         'throttle_limit double precision DEFAULT NULL::double precision, '
         'retention hipq.duration DEFAULT NULL::hipq.duration, history text DEFAULT NULL::text, '
@@ -1970,7 +1976,7 @@ $got$, $want$VALUES
         'validate text DEFAULT ''enqueue''::text, attempt_log boolean DEFAULT NULL::boolean, '
         'if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false, '
         'rate_limit text DEFAULT ''NONE''::text, rate_mode text DEFAULT ''exact''::text, '
-        'breaker text DEFAULT ''NONE''::text)',
+        'breaker text DEFAULT ''NONE''::text, rate_limit_per_key text DEFAULT ''NONE''::text)',
         'void', 'v'),
     ('register_worker(name text, queues text[], job_types text[], capacity integer DEFAULT 1, '
         'prefetch integer DEFAULT 0, capabilities jsonb DEFAULT ''{}''::jsonb, '

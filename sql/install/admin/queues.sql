@@ -119,22 +119,23 @@ CREATE FUNCTION hipq.register_job_type(
     retry_enabled boolean DEFAULT NULL, parameters jsonb DEFAULT '{}',
     validate text DEFAULT 'enqueue', attempt_log boolean DEFAULT NULL,
     if_not_exists boolean DEFAULT false, or_replace boolean DEFAULT false,
-    rate_limit text DEFAULT 'NONE', rate_mode text DEFAULT 'exact', breaker text DEFAULT 'NONE'
+    rate_limit text DEFAULT 'NONE', rate_mode text DEFAULT 'exact', breaker text DEFAULT 'NONE',
+    rate_limit_per_key text DEFAULT 'NONE'
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_register_or_replace_job_type';
 COMMENT ON FUNCTION hipq.register_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
     hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
-    jsonb, text, boolean, boolean, boolean, text, text, text
+    jsonb, text, boolean, boolean, boolean, text, text, text, text
 ) IS 'registers a job type of a queue: what runs, and what its jobs start with. queue: the queue; '
     'job_type: the type; handler: a function, a procedure or an SQL statement; retry_handler: what '
     'decides about retries; default_timeout, queue_ttl, worker_wait_ttl: a number is seconds; '
     'worker_wait_ttl 0 = for ever; rate_limit: how much may start in a time, such as 100/min; '
     'rate_mode: exact = never more in any such time, smooth = at even distances; breaker: how many '
     'attempts must fail for no more to start, and for how long, such as 50% of 20 in 1 min, open '
-    '30 s; what is NULL is as the queue, or the setting of that name, says; if_not_exists: a type '
-    'that is registered stays as it is; or_replace: it becomes what the arguments say, and a time '
-    'zone that is not given stays';
+    '30 s; rate_limit_per_key: rate_limit for each throttle key; what is NULL is as the queue, or '
+    'the setting of that name, says; if_not_exists: a type that is registered stays as it is; '
+    'or_replace: it becomes what the arguments say, and a time zone that is not given stays';
 
 CREATE FUNCTION hipq.alter_job_type(
     queue text, job_type text, handler text DEFAULT NULL, handler_kind text DEFAULT 'auto',
@@ -151,13 +152,13 @@ CREATE FUNCTION hipq.alter_job_type(
     worker_wait_ttl hipq.duration DEFAULT NULL, retry_enabled boolean DEFAULT NULL,
     parameters jsonb DEFAULT NULL, validate text DEFAULT NULL, attempt_log boolean DEFAULT NULL,
     reset text[] DEFAULT '{}', rate_limit text DEFAULT NULL, rate_mode text DEFAULT NULL,
-    breaker text DEFAULT NULL
+    breaker text DEFAULT NULL, rate_limit_per_key text DEFAULT NULL
 ) RETURNS void LANGUAGE c AS 'MODULE_PATHNAME', 'hipq_alter_whole_job_type';
 COMMENT ON FUNCTION hipq.alter_job_type(
     text, text, text, text, text, hipq.duration, integer, double precision, text, text, integer,
     hipq.duration, double precision, hipq.duration, double precision, text[], text[], text,
     hipq.duration, text, integer, double precision, double precision, jsonb, hipq.duration, boolean,
-    jsonb, text, boolean, text[], text, text, text
+    jsonb, text, boolean, text[], text, text, text, text
 ) IS 'changes a job type. queue: the queue; job_type: the type; reset: names of arguments that go '
     'back to the queue or setting; the other arguments are those of register_job_type(), NULL = '
     'as it is';

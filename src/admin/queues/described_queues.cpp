@@ -77,7 +77,7 @@ constinit pg::Statement select_job_types(
                    'worker_wait_ttl', job_type.worker_wait_ttl, 'retry_enabled', job_type.retry_enabled, 'parameters', job_type.parameters,
                    'validate', job_type.validate, 'attempt_log', job_type.attempt_log,
                    'rate_limit', to_jsonb(job_type) -> 'rate_limit', 'rate_mode', to_jsonb(job_type) -> 'rate_mode',
-                   'breaker', to_jsonb(job_type) -> 'breaker')
+                   'breaker', to_jsonb(job_type) -> 'breaker', 'rate_limit_per_key', to_jsonb(job_type) -> 'rate_limit_per_key')
         FROM hipq.job_type
         JOIN hipq.queue USING (queue_id)
         JOIN hipq.instance USING (instance_id)
@@ -86,7 +86,7 @@ constinit pg::Statement select_job_types(
             "default_priority": 0, "default_throttle_factor": 1, "default_time_windows": "NONE", "retry_on": [], "do_not_retry_on": [],
             "on_missing_handler": "wait", "claim": "auto", "batch_size": 1, "throttle_limit": 0, "throttle_limit_per_key": 0,
             "requires": {}, "parameters": {}, "validate": "enqueue", "rate_limit": "NONE", "rate_mode": "exact",
-            "breaker": "NONE"})"));
+            "breaker": "NONE", "rate_limit_per_key": "NONE"})"));
 
 // Recognizes each privilege by the first right that grant_queue() grants for it.
 constinit pg::Statement select_grants(HIPQ_OBJECTS(R"(

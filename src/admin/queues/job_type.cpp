@@ -25,7 +25,7 @@ using catalog::HandlerText;
 using catalog::JobType;
 using catalog::Queue;
 
-constexpr std::array<Option, 30> options_of_type{
+constexpr std::array<Option, 31> options_of_type{
     {{"handler", Option::Kind::computed},
      {"handler_kind", Option::Kind::computed},
      {"retry_handler", Option::Kind::computed},
@@ -54,6 +54,7 @@ constexpr std::array<Option, 30> options_of_type{
      {"validate", Option::Kind::text, "'enqueue'"},
      {"attempt_log", Option::Kind::boolean},
      {"rate_limit", Option::Kind::computed, "'NONE'"},
+     {"rate_limit_per_key", Option::Kind::computed, "'NONE'"},
      {"rate_mode", Option::Kind::text, "'exact'"},
      {"breaker", Option::Kind::computed, "'NONE'"}}};
 
@@ -87,11 +88,14 @@ bool store(const Queue &queue, const std::string &name, const pg::Arguments &arg
         wakeup::note_change_of_zone();
     const auto rate = read_rate(arguments);
     demand_one_server(rate, queue.id);
+    const auto rate_per_key = read_rate_per_key(arguments);
+    demand_one_server(rate_per_key, queue.id);
     const auto breaker = read_breaker(arguments);
     if (breaker.has_value() && *breaker != core::none_text)
         demand_one_server_for_breaker(queue.id);
     OptionValues values(arguments, options_of_type);
     values.set("rate_limit", rate);
+    values.set("rate_limit_per_key", rate_per_key);
     values.set("breaker", breaker);
     const auto kind =
         what.has_value() ? std::optional<std::string>(catalog::name(what->kind)) : std::nullopt;

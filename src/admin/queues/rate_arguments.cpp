@@ -47,6 +47,12 @@ std::optional<std::string> read_rate(const pg::Arguments &arguments)
     return rate.has_value() ? std::optional(pg::canonical_rate(*rate)) : std::nullopt;
 }
 
+std::optional<std::string> read_rate_per_key(const pg::Arguments &arguments)
+{
+    const auto rate = arguments.maybe_text(pg::Argument::later("rate_limit_per_key"));
+    return rate.has_value() ? std::optional(pg::canonical_rate(*rate)) : std::nullopt;
+}
+
 std::optional<std::string> read_breaker(const pg::Arguments &arguments)
 {
     const auto breaker = arguments.maybe_text(pg::Argument::later("breaker"));

@@ -1,4 +1,5 @@
-// The arguments rate_limit and rate_mode of queues and job types, and breaker of job types.
+// The arguments rate_limit and rate_mode of queues and job types, and rate_limit_per_key and
+// breaker of job types.
 #pragma once
 
 #include "pg/arguments.hpp"
@@ -8,6 +9,9 @@ namespace hipq::admin {
 // Returns the rate as it is stored, in canonical form or "NONE"; nothing: not given. 22023 for a
 // rate or a mode that cannot be read.
 std::optional<std::string> read_rate(const pg::Arguments &arguments);
+
+// The same for the rate of each throttle key.
+std::optional<std::string> read_rate_per_key(const pg::Arguments &arguments);
 
 // The same for a breaker.
 std::optional<std::string> read_breaker(const pg::Arguments &arguments);

@@ -67,9 +67,15 @@ void fill_type_rate(JobTypeRow &row, const Value &value)
     fill_rate(row.type.rate, value.text());
 }
 
+void fill_type_rate_per_key(JobTypeRow &row, const Value &value)
+{
+    fill_rate(row.type.rate_per_key, value.text());
+}
+
 void fill_type_rate_mode(JobTypeRow &row, const Value &value)
 {
     fill_rate_mode(row.type.rate, value.text());
+    fill_rate_mode(row.type.rate_per_key, value.text());
 }
 
 void fill_breaker(JobTypeRow &row, const Value &value)
@@ -106,6 +112,8 @@ constexpr std::array job_type_fields{
     type_field<&JobType::throttle_limit_per_key>("(throttle_limit_per_key * 1000)::bigint"),
     // Tables of 0.2.0 lack these columns; the names then refer to the columns of `absent`.
     TypeField{"(SELECT rate_limit FROM (SELECT job_type.*) AS present)", fill_type_rate},
+    TypeField{"(SELECT rate_limit_per_key FROM (SELECT job_type.*) AS present)",
+              fill_type_rate_per_key},
     TypeField{"(SELECT rate_mode FROM (SELECT job_type.*) AS present)", fill_type_rate_mode},
     TypeField{"(SELECT breaker FROM (SELECT job_type.*) AS present)", fill_breaker},
     type_field<&JobType::time_zone>("time_zone"),
@@ -119,7 +127,8 @@ constexpr std::array job_type_fields{
 
 #define HIPQ_FROM_JOB_TYPES                                                                        \
     "FROM hipq.job_type CROSS JOIN "                                                               \
-    "(SELECT NULL AS rate_limit, NULL AS rate_mode, NULL AS breaker) AS absent "                   \
+    "(SELECT NULL AS rate_limit, NULL AS rate_limit_per_key, NULL AS rate_mode, "                  \
+    "NULL AS breaker) AS absent "                                                                  \
     "WHERE queue_id = $1"
 
 constinit pg::Selection<JobTypeRow> select_job_type(job_type_fields,
@@ -154,7 +163,9 @@ constexpr std::array type_facts_fields{
     field<&TypeFacts::has_handlers>("bool_or(handler_kind NOT IN ('none', 'notify'))"),
     field<&TypeFacts::has_others>("bool_or(handler_kind IN ('none', 'notify'))"),
     field<&TypeFacts::has_limits>("bool_or(throttle_limit >= 1 OR throttle_limit_per_key >= 1)"),
-    field<&TypeFacts::has_key_limits>("bool_or(throttle_limit_per_key >= 1)"),
+    field<&TypeFacts::has_key_limits>(
+        "bool_or(throttle_limit_per_key >= 1 OR "
+        "coalesce(to_jsonb(job_type) ->> 'rate_limit_per_key', 'NONE') <> 'NONE')"),
 };
 constinit pg::Selection<TypeFacts> select_type_facts(type_facts_fields,
                                                      "FROM hipq.job_type WHERE queue_id = $1");

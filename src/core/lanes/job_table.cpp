@@ -37,6 +37,7 @@ void JobTable::clear(std::int64_t now)
 {
     limiters_.clear();
     rates_.clear(now);
+    key_rates_.clear(now);
     breakers_.clear();
     head_->used = 0;
     head_->freed = FreedCapacity{};
@@ -150,37 +151,45 @@ void JobTable::erase(std::int32_t entry)
     --head_->used;
 }
 
-// Returns false if one of the rates does not admit the job now.
-bool JobTable::find_rates(const JobEntry &job, const Load &load, const StartRates &rates,
-                          std::int64_t now, RateNumbers &found)
+// Returns which of the rates does not admit the job now; Capacity::taken: all do.
+Capacity JobTable::find_rates(const JobEntry &job, const Load &load, const StartRates &rates,
+                              std::int64_t now, RateNumbers &found)
 {
     const std::array<std::pair<LimiterName, const Rate *>, rates_per_job> wanted{
         {{{job.database, job.queue_id, 0, 0}, &rates.queue},
-         {{job.database, job.queue_id, load.type, 0}, &rates.type}}};
+         {{job.database, job.queue_id, load.type, 0}, &rates.type},
+         {{job.database, job.queue_id, load.type, load.key}, &rates.key}}};
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         const auto &[name, rate] = wanted[i];
         found[i] = no_rate;
-        if (!rate->is_set() || load.weight == 0)
+        if (!rate->is_set() || load.weight == 0 || (i == of_key && load.key == 0))
             continue;
-        found[i] = rates_.find_or_make({name, rates.owner, *rate}, rates.owner_share, now);
+        const Capacity refused = i == of_key ? Capacity::key_rate_used : Capacity::rate_used;
+        RateTable &table = rates_at(i);
+        found[i] = table.find_or_make({name, rates.owner, *rate}, rates.owner_share, now);
         if (found[i] == no_rate)
-            return false;
-        const RateTable::Answer answer = rates_.ask(found[i], *rate, load.weight, now);
+            return refused;
+        const RateTable::Answer answer = table.ask(found[i], *rate, load.weight, now);
         if (answer.turn > now || answer.needs_lease) {
-            rates_.note_refused(found[i], load.weight);
-            return false;
+            table.note_refused(found[i], load.weight);
+            return refused;
         }
     }
-    return true;
+    return Capacity::taken;
 }
 
 void JobTable::give_back_rates(JobEntry &job)
 {
     if (!job.is_rated || job.is_started)
         return;
-    for (const std::int32_t rate : job.rates)
-        if (rate != no_rate && rates_.give_back(rate, job.rated_weight))
-            head_->freed.any = true;
+    for (std::size_t i = 0; i < job.rates.size(); ++i) {
+        const std::int32_t rate = job.rates[i];
+        if (rate == no_rate || !rates_at(i).give_back(rate, job.rated_weight))
+            continue;
+        head_->freed.any = true;
+        if (i == of_key)
+            note_capacity(key_rates_[rate].name);
+    }
 }
 
 // Returns false if the breaker of the type does not admit the job now.
@@ -223,9 +232,9 @@ void JobTable::start(std::int32_t entry, std::int64_t now, bool is_first_call)
     JobEntry &job = (*this)[entry];
     if (!job.is_rated || std::exchange(job.is_started, true))
         return;
-    for (const std::int32_t rate : job.rates)
-        if (rate != no_rate)
-            rates_.start(rate, job.rated_weight, now, is_first_call);
+    for (std::size_t i = 0; i < job.rates.size(); ++i)
+        if (job.rates[i] != no_rate)
+            rates_at(i).start(job.rates[i], job.rated_weight, now, is_first_call);
 }
 
 bool JobTable::admit_again(std::int32_t entry, std::int64_t now)
@@ -235,16 +244,16 @@ bool JobTable::admit_again(std::int32_t entry, std::int64_t now)
         return false;
     if (!job.is_rated || !job.is_started)
         return true;
-    for (const std::int32_t rate : job.rates)
-        if (rate != no_rate) {
+    for (std::size_t i = 0; i < job.rates.size(); ++i)
+        if (const std::int32_t rate = job.rates[i]; rate != no_rate) {
             const RateTable::Answer answer =
-                rates_.ask(rate, rates_[rate].rate, job.rated_weight, now);
+                rates_at(i).ask(rate, rates_at(i)[rate].rate, job.rated_weight, now);
             if (answer.turn > now || answer.needs_lease)
                 return false;
         }
-    for (const std::int32_t rate : job.rates)
-        if (rate != no_rate)
-            rates_.admit(rate, rates_[rate].rate, job.rated_weight);
+    for (std::size_t i = 0; i < job.rates.size(); ++i)
+        if (const std::int32_t rate = job.rates[i]; rate != no_rate)
+            rates_at(i).admit(rate, rates_at(i)[rate].rate, job.rated_weight);
     job.is_started = false;
     return true;
 }
@@ -255,9 +264,9 @@ Admission JobTable::admission_of(std::int32_t entry) const
     const bool by_breaker =
         job.has_breaker && breakers_.is_current(job.breaker, job.breaker_generation);
     if (job.is_weighed && job.weight == 0)
-        return {true, true, by_breaker};
-    return {job.is_rated && job.rates[0] != no_rate, job.is_rated && job.rates[1] != no_rate,
-            by_breaker};
+        return {true, true, true, by_breaker};
+    const auto is_by = [&](std::size_t i) { return job.is_rated && job.rates[i] != no_rate; };
+    return {is_by(0), is_by(1), is_by(of_key), by_breaker};
 }
 
 Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const WeightLimits &limits,
@@ -270,8 +279,11 @@ Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const Wei
     if (!find_breaker(job, load, limits.breaker, now, breaker))
         return Capacity::breaker_open;
     RateNumbers rates{};
-    if (limits.rates.any() && !find_rates(job, load, limits.rates, now, rates))
-        return Capacity::rate_used;
+    if (limits.rates.any()) {
+        const Capacity refused = find_rates(job, load, limits.rates, now, rates);
+        if (refused != Capacity::taken)
+            return refused;
+    }
     const auto names = limiter_names(job, load);
     if (!limiters_.admits(names[0], load.weight, limits.queue, limits.is_shared))
         return Capacity::queue_full;
@@ -291,10 +303,11 @@ Capacity JobTable::take_capacity(std::int32_t entry, const Load &load, const Wei
     job.is_started = false;
     job.rated_weight = load.weight;
     job.rates = rates;
-    const std::array<const Rate *, rates_per_job> used{&limits.rates.queue, &limits.rates.type};
+    const std::array<const Rate *, rates_per_job> used{&limits.rates.queue, &limits.rates.type,
+                                                       &limits.rates.key};
     for (std::size_t i = 0; i < rates.size(); ++i)
         if (rates[i] != no_rate)
-            rates_.admit(rates[i], *used[i], load.weight);
+            rates_at(i).admit(rates[i], *used[i], load.weight);
     return Capacity::taken;
 }
 

@@ -69,18 +69,27 @@ enum class Capacity : unsigned char {
     queue_full,
     type_full,
     key_full,
+    key_rate_used,
     rate_used,
     breaker_open
 };
+// Whether other jobs of the queue and type may have capacity nevertheless.
+constexpr bool leaves_room_for_others(Capacity capacity)
+{
+    return capacity == Capacity::taken || capacity == Capacity::key_full ||
+           capacity == Capacity::key_rate_used;
+}
 
 // What admitted a job: rates, and a breaker that has not changed since.
 struct Admission {
     bool by_queue = false;
     bool by_type = false;
+    bool by_key = false;
     bool by_breaker = false;
-    constexpr bool suffices(const StartRates &rates) const
+    constexpr bool suffices(const StartRates &rates, std::uint64_t throttle_key) const
     {
-        return (by_queue || !rates.queue.is_set()) && (by_type || !rates.type.is_set());
+        return (by_queue || !rates.queue.is_set()) && (by_type || !rates.type.is_set()) &&
+               (by_key || !rates.key.is_set() || throttle_key == 0);
     }
 };
 
@@ -111,9 +120,9 @@ class JobTable {
 public:
     JobTable(JobTableHead *head, std::span<JobEntry> entries, std::span<std::int32_t> buckets,
              std::span<HolderList> holders, LimiterTable limiters, RateTable rates = {},
-             BreakerTable breakers = {})
+             BreakerTable breakers = {}, RateTable key_rates = {})
         : head_(head), entries_(entries), buckets_(buckets), holders_(holders), limiters_(limiters),
-          rates_(rates), breakers_(breakers)
+          rates_(rates), key_rates_(key_rates), breakers_(breakers)
     {
     }
 
@@ -159,6 +168,9 @@ public:
     FreedCapacity take_freed_capacity() { return std::exchange(head_->freed, FreedCapacity{}); }
     RateTable &rates() { return rates_; }
     const RateTable &rates() const { return rates_; }
+    // Of throttle keys.
+    RateTable &key_rates() { return key_rates_; }
+    const RateTable &key_rates() const { return key_rates_; }
     BreakerTable &breakers() { return breakers_; }
     const BreakerTable &breakers() const { return breakers_; }
     LimiterTable &limiters() { return limiters_; }
@@ -219,8 +231,11 @@ private:
     void unlink_from_holder(const JobEntry &job);
     void lift(JobEntry &job);
     using RateNumbers = std::array<std::int32_t, rates_per_job>;
-    bool find_rates(const JobEntry &job, const Load &load, const StartRates &rates,
-                    std::int64_t now, RateNumbers &found);
+    // Which rate of a job is that of its throttle key; the others are in the other table.
+    static constexpr std::size_t of_key = 2;
+    RateTable &rates_at(std::size_t place) { return place == of_key ? key_rates_ : rates_; }
+    Capacity find_rates(const JobEntry &job, const Load &load, const StartRates &rates,
+                        std::int64_t now, RateNumbers &found);
     bool find_breaker(const JobEntry &job, const Load &load, const StartBreaker &wanted,
                       std::int64_t now, std::int32_t &found);
     void give_back_rates(JobEntry &job);
@@ -232,6 +247,7 @@ private:
     std::span<HolderList> holders_;
     LimiterTable limiters_;
     RateTable rates_;
+    RateTable key_rates_;
     BreakerTable breakers_;
 };
 

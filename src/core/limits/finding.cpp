@@ -6,7 +6,7 @@ namespace hipq::core {
 std::string_view name(ConditionKind kind)
 {
     // In the order of ConditionKind.
-    static constexpr std::array<std::string_view, 27> names{"exists",
+    static constexpr std::array<std::string_view, 28> names{"exists",
                                                             "state",
                                                             "set aside",
                                                             "waits for",
@@ -29,6 +29,7 @@ std::string_view name(ConditionKind kind)
                                                             "throttle of key",
                                                             "rate of queue",
                                                             "rate of type",
+                                                            "rate of key",
                                                             "breaker",
                                                             "executor",
                                                             "worker",

@@ -32,6 +32,7 @@ enum class ConditionKind : std::uint8_t {
     key_throttle,
     queue_rate,
     type_rate,
+    key_rate,
     breaker,
     executor,
     worker,
@@ -126,6 +127,8 @@ enum class Outcome : std::uint8_t {
     FINDING(queue_rate_has_turn, queue_rate, passed)                                               \
     FINDING(type_rate_is_used, type_rate, meant)                                                   \
     FINDING(type_rate_has_turn, type_rate, passed)                                                 \
+    FINDING(key_rate_is_used, key_rate, meant)                                                     \
+    FINDING(key_rate_has_turn, key_rate, passed)                                                   \
     FINDING(breaker_is_open, breaker, meant)                                                       \
     FINDING(breaker_is_tried, breaker, meant)                                                      \
     FINDING(breaker_lets_one_try, breaker, passed)                                                 \

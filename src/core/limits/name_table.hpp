@@ -20,6 +20,7 @@ inline constexpr std::int32_t no_named = -1;
 struct NameTableHead {
     std::int32_t free;
     std::int32_t used;
+    std::int32_t touched;  // entries that were ever in use, which are the first ones
 };
 
 // The first members of each entry.
@@ -43,13 +44,7 @@ public:
     {
         if (entries_.empty())
             return;
-        head_->used = 0;
-        head_->free = 0;
-        for (std::size_t i = 0; i < entries_.size(); ++i) {
-            entries_[i] = Entry{};
-            entries_[i].next =
-                i + 1 < entries_.size() ? static_cast<std::int32_t>(i + 1) : no_named;
-        }
+        *head_ = {no_named, 0, 0};
         std::ranges::fill(buckets_, no_named);
     }
 
@@ -75,8 +70,9 @@ public:
             remove_if(is_idle);
         if (!may_make(owner, owner_share))
             return no_named;
-        const std::int32_t entry = head_->free;
-        head_->free = at(entry).next;
+        const std::int32_t entry = head_->free == no_named ? head_->touched++ : head_->free;
+        if (head_->free == entry)
+            head_->free = at(entry).next;
         ++head_->used;
         std::int32_t &bucket = bucket_of(name);
         at(entry) = Entry{};
@@ -88,7 +84,10 @@ public:
     }
 
     Entry &at(std::int32_t entry) const { return entries_[static_cast<std::size_t>(entry)]; }
-    std::span<Entry> all() const { return entries_; }
+    std::span<Entry> all() const
+    {
+        return entries_.first(entries_.empty() ? 0 : static_cast<std::size_t>(head_->touched));
+    }
     std::size_t size() const
     {
         return entries_.empty() ? 0 : static_cast<std::size_t>(head_->used);
@@ -99,18 +98,21 @@ private:
     {
         return buckets_[hash_of(name) % buckets_.size()];
     }
+    // Counts the entries of the owner only if that may matter.
     bool may_make(std::uint32_t owner, int owner_share) const
     {
-        const auto own = std::ranges::count_if(entries_, [&](const Entry &each) {
+        const Quota quota = table_quota(std::ssize(entries_), owner_share);
+        if (head_->used < most_for_one(quota))
+            return true;
+        const auto own = std::ranges::count_if(all(), [&](const Entry &each) {
             return each.name.database != 0 && each.owner == owner;
         });
-        return head_->free != no_named &&
-               may_take_one(table_quota(std::ssize(entries_), owner_share), {head_->used, own});
+        return may_take_one(quota, {head_->used, own});
     }
     template <class IsIdle>
     void remove_if(const IsIdle &is_idle)
     {
-        for (std::int32_t i = 0; i < std::ssize(entries_); ++i)
+        for (std::int32_t i = 0; i < head_->touched; ++i)
             if (at(i).name.database != 0 && is_idle(i))
                 erase(i);
     }

@@ -5,11 +5,19 @@
 
 namespace hipq::core {
 
+namespace {
+
+// A look for idle entries goes through the whole table.
+constexpr std::int64_t room_interval = 50'000;  // us
+
+}  // namespace
+
 void RateTable::clear(std::int64_t now)
 {
     if (head_ != nullptr) {
         head_->began = now;
         head_->has_begun = false;
+        head_->refused_until = now;
     }
     table_.clear();
 }
@@ -25,10 +33,15 @@ std::int32_t RateTable::find_or_make(const RateUse &use, int owner_share, std::i
     std::int32_t entry = table_.find(use.name);
     if (entry != no_rate)
         return entry;
+    if (head_ == nullptr || (use.owner == head_->refused_owner && now < head_->refused_until))
+        return no_rate;
     entry = table_.make(use.name, use.owner, owner_share,
                         [&](std::int32_t i) { return window(i).is_idle(at(i).rate, now); });
-    if (entry == no_rate)
+    if (entry == no_rate) {
+        head_->refused_owner = use.owner;
+        head_->refused_until = now + room_interval;
         return no_rate;
+    }
     at(entry).rate = use.rate;
     // Nothing is known of what was started before, here or on the primary.
     if (!needs_leases(use.rate) && now < head_->began + counted_for(use.rate))

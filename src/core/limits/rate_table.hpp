@@ -45,24 +45,29 @@ struct RateEntry : NamedEntry {
     Weight refused;            // of the lightest job that was refused; 0: none
 };
 
+// Places for starts, of a rate of a queue or type, and of a throttle key. A limit above their
+// number loses at most that part of it (RateWindow).
 inline constexpr std::size_t starts_per_rate = 128;
-using RateStarts = std::array<Starts, starts_per_rate>;
+inline constexpr std::size_t starts_per_key = 16;
 
 struct RateTableHead {
     NameTableHead table;
     std::int64_t began;  // when processes of this server could first start jobs
     bool has_begun;
+    std::uint32_t refused_owner;  // there was no room for its last rate,
+    std::int64_t refused_until;   // and it is not looked for before this time
 };
 
 // The rates that apply to a job.
 struct StartRates {
     Rate queue{};
     Rate type{};
+    Rate key{};                     // for each throttle key of the type
     std::uint32_t owner = 0;        // of the queue
     int owner_share = whole_table;  // per cent of the table that an owner may have
-    constexpr bool any() const { return queue.is_set() || type.is_set(); }
+    constexpr bool any() const { return queue.is_set() || type.is_set() || key.is_set(); }
 };
-inline constexpr std::size_t rates_per_job = 2;
+inline constexpr std::size_t rates_per_job = 3;
 
 // A rate that a job is under, and for whom it is entered.
 struct RateUse {
@@ -74,9 +79,11 @@ struct RateUse {
 class RateTable {
 public:
     RateTable() = default;
-    RateTable(RateTableHead *head, std::span<RateEntry> entries, std::span<RateStarts> starts,
+    // starts: the same number of places for each entry.
+    RateTable(RateTableHead *head, std::span<RateEntry> entries, std::span<Starts> starts,
               std::span<std::int32_t> buckets)
-        : head_(head), table_(&head->table, entries, buckets), starts_(starts)
+        : head_(head), table_(&head->table, entries, buckets), starts_(starts),
+          places_(entries.empty() ? 0 : starts.size() / entries.size())
     {
     }
 
@@ -117,7 +124,8 @@ public:
 
     RateWindow window(std::int32_t entry) const
     {
-        return {at(entry).state, starts_[static_cast<std::size_t>(entry)]};
+        return {at(entry).state,
+                starts_.subspan(static_cast<std::size_t>(entry) * places_, places_)};
     }
     const RateEntry &operator[](std::int32_t entry) const { return at(entry); }
     std::span<const RateEntry> all() const { return table_.all(); }
@@ -127,7 +135,8 @@ private:
     RateEntry &at(std::int32_t entry) const { return table_.at(entry); }
     RateTableHead *head_ = nullptr;
     NameTable<RateEntry> table_{};
-    std::span<RateStarts> starts_{};
+    std::span<Starts> starts_{};
+    std::size_t places_ = 0;
 };
 
 }  // namespace hipq::core

@@ -133,6 +133,11 @@ constexpr std::array<Sentence, all_findings.size()> sentences{{
                                  "counts, and it weighs {weight}. Its turn can come at {time}."},
     {Finding::type_rate_has_turn,
      "The job type's rate_limit of {rate} has a turn: {used} of it counts."},
+    {Finding::key_rate_is_used,
+     "The rate_limit_per_key of {rate} is used up for its throttle key: {used} of it counts, and "
+     "it weighs {weight}. Its turn can come at {time}."},
+    {Finding::key_rate_has_turn,
+     "The rate_limit_per_key of {rate} has a turn for its throttle key: {used} of it counts."},
     {Finding::breaker_is_open,
      "The breaker of the job type is open since {since} until {until}: {cause}{then}."},
     {Finding::breaker_is_tried, "The breaker of the job type is half open: a job tries, and the "

@@ -37,7 +37,7 @@ std::vector<core::Capacity> take_capacity(std::span<const Claimant> jobs,
                 break;
             capacities[count] = table.take_capacity(entry, job.load, limits, pg::steady_now());
             const core::Capacity capacity = capacities[count++];
-            if (capacity != core::Capacity::taken && capacity != core::Capacity::key_full)
+            if (!core::leaves_room_for_others(capacity))
                 break;
         }
     }
@@ -80,10 +80,10 @@ bool forget_waiting_for_capacity()
         const InFlightLock lock(LW_EXCLUSIVE);
         core::JobTable table = jobs_in_flight();
         table.rates().forget_refused(MyDatabaseId);
+        table.key_rates().forget_refused(MyDatabaseId);
         any = table.limiters().forget_waiting(MyDatabaseId);
     }
-    if (any)
-        make_capacity({MyDatabaseId, 0, 0, 0});
+    make_capacity({MyDatabaseId, 0, 0, 0});  // also for keys that wait for the turn of a rate
     return any;
 }
 

@@ -16,6 +16,7 @@ struct InFlightTableHead {
     core::LimiterTableHead limiters;
     core::NodeShareTableHead shares;
     core::RateTableHead rates;
+    core::RateTableHead key_rates;
     core::NameTableHead breakers;
     std::int32_t capacity;
     std::int32_t holder_count;
@@ -23,6 +24,7 @@ struct InFlightTableHead {
     std::int32_t share_capacity;
     std::int32_t rate_capacity;
     std::int32_t breaker_capacity;
+    std::int32_t key_rate_capacity;
 };
 
 constinit InFlightTableHead *in_flight_head = nullptr;
@@ -66,15 +68,44 @@ Size in_flight_table_size()
                       ::mul_size(sizeof(core::Limiter) + sizeof(std::int32_t), limiter_capacity()));
     size = ::add_size(size,
                       ::mul_size(sizeof(core::NodeShare) + sizeof(std::int32_t), share_capacity()));
-    size = ::add_size(
-        size, ::mul_size(sizeof(core::RateEntry) + sizeof(core::RateStarts) + sizeof(std::int32_t),
-                         rate_capacity()));
+    size = ::add_size(size, ::mul_size(sizeof(core::RateEntry) +
+                                           core::starts_per_rate * sizeof(core::Starts) +
+                                           sizeof(std::int32_t),
+                                       rate_capacity()));
     size = ::add_size(
         size, ::mul_size(sizeof(core::BreakerEntry) + sizeof(std::int32_t), breaker_capacity()));
     size = ::add_size(
         size, ::mul_size(max_cancellation_error,
                          ::add_size(job_capacity(), static_cast<Size>(memory::executor_places()))));
     return ::add_size(size, ::mul_size(sizeof(core::HolderList), holder_count()));
+}
+
+// The rates of throttle keys are in memory of their own, which is not touched before its first use:
+// entries, starts and buckets.
+constinit core::RateEntry *key_rates_memory = nullptr;
+
+Size key_rate_capacity()
+{
+    return static_cast<Size>(settings::max_keys);
+}
+
+Size key_rates_size()
+{
+    return ::mul_size(sizeof(core::RateEntry) + core::starts_per_key * sizeof(core::Starts) +
+                          sizeof(std::int32_t),
+                      key_rate_capacity());
+}
+
+core::RateTable key_rates()
+{
+    const auto count = static_cast<std::size_t>(in_flight_head->key_rate_capacity);
+    const std::size_t start_count = count * core::starts_per_key;
+    auto *starts = reinterpret_cast<core::Starts *>(key_rates_memory + count);
+    auto *key_buckets = reinterpret_cast<std::int32_t *>(starts + start_count);
+    return {&in_flight_head->key_rates,
+            {key_rates_memory, count},
+            {starts, start_count},
+            {key_buckets, count}};
 }
 
 // The errors of the entries, then those of the executors, in the last part of the table's memory.
@@ -86,7 +117,7 @@ char *cancellation_errors()
 
 void request_in_flight()
 {
-    ::RequestAddinShmemSpace(in_flight_table_size());
+    ::RequestAddinShmemSpace(::add_size(in_flight_table_size(), key_rates_size()));
     in_flight_tranche.request();
 }
 
@@ -95,6 +126,8 @@ void set_up_in_flight()
     bool found = false;
     in_flight_head = static_cast<InFlightTableHead *>(
         ::ShmemInitStruct("hipq jobs in flight", in_flight_table_size(), &found));
+    key_rates_memory = static_cast<core::RateEntry *>(
+        ::ShmemInitStruct("hipq rates of keys", key_rates_size(), &found));
     in_flight_tranche.set_up();
     if (found)
         return;
@@ -104,6 +137,7 @@ void set_up_in_flight()
     in_flight_head->share_capacity = static_cast<std::int32_t>(share_capacity());
     in_flight_head->rate_capacity = static_cast<std::int32_t>(rate_capacity());
     in_flight_head->breaker_capacity = static_cast<std::int32_t>(breaker_capacity());
+    in_flight_head->key_rate_capacity = static_cast<std::int32_t>(key_rate_capacity());
     jobs_in_flight().clear(pg::steady_now());
 }
 
@@ -130,8 +164,9 @@ core::JobTable jobs_in_flight()
     auto *limiters = reinterpret_cast<core::Limiter *>(entries + capacity);
     auto *shares = reinterpret_cast<core::NodeShare *>(limiters + limiter_count);
     auto *rates = reinterpret_cast<core::RateEntry *>(shares + share_count);
-    auto *starts = reinterpret_cast<core::RateStarts *>(rates + rate_count);
-    auto *breakers = reinterpret_cast<core::BreakerEntry *>(starts + rate_count);
+    const std::size_t start_count = rate_count * core::starts_per_rate;
+    auto *starts = reinterpret_cast<core::Starts *>(rates + rate_count);
+    auto *breakers = reinterpret_cast<core::BreakerEntry *>(starts + start_count);
     auto *buckets = reinterpret_cast<std::int32_t *>(breakers + breaker_count);
     auto *limiter_buckets = buckets + capacity;
     auto *share_buckets = limiter_buckets + limiter_count;
@@ -148,9 +183,10 @@ core::JobTable jobs_in_flight()
             {&in_flight_head->shares, {shares, share_count}, {share_buckets, share_count}}),
         {&in_flight_head->rates,
          {rates, rate_count},
-         {starts, rate_count},
+         {starts, start_count},
          {rate_buckets, rate_count}},
-        {&in_flight_head->breakers, {breakers, breaker_count}, {breaker_buckets, breaker_count}}};
+        {&in_flight_head->breakers, {breakers, breaker_count}, {breaker_buckets, breaker_count}},
+        key_rates()};
 }
 
 char *cancellation_error(std::int32_t entry)

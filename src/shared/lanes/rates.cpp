@@ -7,6 +7,7 @@
 #include "pg/clock.hpp"
 #include "settings.hpp"
 #include "shared/lanes/in_flight_table.hpp"
+#include "shared/lanes/lane_table.hpp"
 #include "shared/memory/own_holder.hpp"
 #include "shared/memory/registry.hpp"
 
@@ -14,10 +15,33 @@ namespace hipq::lanes {
 
 namespace {
 
-// Needs the lock, exclusively.
-std::int32_t find_or_make(core::JobTable &table, const core::RateUse &use)
+// These functions need the lock; all but the first one exclusively.
+const core::RateTable &rates_for(const core::JobTable &table, const core::LimiterName &name)
 {
-    return table.rates().find_or_make(use, settings::max_owner_share, pg::steady_now());
+    return name.key == 0 ? table.rates() : table.key_rates();
+}
+core::RateTable &rates_for(core::JobTable &table, const core::LimiterName &name)
+{
+    return name.key == 0 ? table.rates() : table.key_rates();
+}
+std::int32_t find_or_make(core::RateTable &rates, const core::RateUse &use)
+{
+    return rates.find_or_make(use, settings::max_owner_share, pg::steady_now());
+}
+
+RateLook look_at(core::JobTable &table, const core::RateUse &use, core::Weight least)
+{
+    core::RateTable &rates = rates_for(table, use.name);
+    const std::int32_t entry = find_or_make(rates, use);
+    if (entry == core::no_rate)
+        return {0, 0, false, false};
+    const std::int64_t now = pg::steady_now();
+    const core::Weight weight = std::max<core::Weight>({rates[entry].refused, least, 1});
+    const core::RateTable::Answer answer = rates.ask(entry, use.rate, weight, now);
+    const core::Weight left = rates.window(entry).left(use.rate, now);
+    return {answer.turn - now,
+            core::needs_leases(use.rate) ? std::min(left, rates[entry].leased) : left,
+            answer.needs_lease};
 }
 
 }  // namespace
@@ -25,24 +49,28 @@ std::int32_t find_or_make(core::JobTable &table, const core::RateUse &use)
 void begin_rates() noexcept
 {
     const InFlightLock lock(LW_EXCLUSIVE);
-    jobs_in_flight().rates().begin(pg::steady_now());
+    core::JobTable table = jobs_in_flight();
+    table.rates().begin(pg::steady_now());
+    table.key_rates().begin(pg::steady_now());
 }
 
 RateLook look_at_rate(const core::RateUse &use)
 {
     const InFlightLock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_flight();
-    const std::int32_t entry = find_or_make(table, use);
-    if (entry == core::no_rate)
-        return {0, 0, false, false};
-    const std::int64_t now = pg::steady_now();
-    const core::RateTable &rates = table.rates();
-    const core::Weight weight = std::max<core::Weight>(rates[entry].refused, 1);
-    const core::RateTable::Answer answer = rates.ask(entry, use.rate, weight, now);
-    const core::Weight left = rates.window(entry).left(use.rate, now);
-    return {answer.turn - now,
-            core::needs_leases(use.rate) ? std::min(left, rates[entry].leased) : left,
-            answer.needs_lease};
+    return look_at(table, use, 0);
+}
+
+RateLook look_at_key_rate(const core::RateUse &use, core::Weight weight)
+{
+    const InFlightLock lock(LW_EXCLUSIVE);
+    core::JobTable table = jobs_in_flight();
+    const RateLook look = look_at(table, use, weight);
+    if (look.has_room && (look.wait > 0 || look.needs_lease)) {
+        core::RateTable &rates = table.key_rates();
+        rates.note_refused(rates.find(use.name), weight);
+    }
+    return look;
 }
 
 void note_start(std::int64_t job_id, bool is_first_call) noexcept
@@ -66,10 +94,11 @@ std::optional<BegunLease> begin_lease(const core::RateUse &use)
 {
     const InFlightLock lock(LW_EXCLUSIVE);
     core::JobTable table = jobs_in_flight();
-    const std::int32_t entry = find_or_make(table, use);
-    if (entry == core::no_rate || !table.rates().begin_lease(entry, pg::steady_now()))
+    core::RateTable &rates = rates_for(table, use.name);
+    const std::int32_t entry = find_or_make(rates, use);
+    if (entry == core::no_rate || !rates.begin_lease(entry, pg::steady_now()))
         return std::nullopt;
-    const core::RateEntry &rate = table.rates()[entry];
+    const core::RateEntry &rate = rates[entry];
     if (!rate.is_known)
         return BegunLease{0, 0};
     return BegunLease{core::lease_of(use.rate, std::max(rate.refused, core::weight_unit)),
@@ -78,13 +107,18 @@ std::optional<BegunLease> begin_lease(const core::RateUse &use)
 
 void grant_lease(const Lease &lease) noexcept
 {
-    const InFlightLock lock(LW_EXCLUSIVE);
-    core::JobTable table = jobs_in_flight();
-    const std::int32_t entry = find_or_make(table, lease.use);
-    if (entry == core::no_rate)
-        return;
-    table.rates().know(entry, lease.use.rate, lease.earlier);
-    table.rates().grant(entry, lease.weight, lease.time);
+    {
+        const InFlightLock lock(LW_EXCLUSIVE);
+        core::JobTable table = jobs_in_flight();
+        core::RateTable &rates = rates_for(table, lease.use.name);
+        const std::int32_t entry = find_or_make(rates, lease.use);
+        if (entry == core::no_rate)
+            return;
+        rates.know(entry, lease.use.rate, lease.earlier);
+        rates.grant(entry, lease.weight, lease.time);
+    }
+    if (lease.use.name.key != 0)
+        make_capacity(lease.use.name);
 }
 
 std::vector<NamedUsage> list_rates()
@@ -114,11 +148,12 @@ RateUsage usage_of_rate(const core::LimiterName &name, const core::Rate &rate, c
         return {};
     const InFlightLock lock(LW_SHARED);
     const core::JobTable table = jobs_in_flight();
-    const std::int32_t entry = table.rates().find(name);
+    const core::RateTable &rates = rates_for(table, name);
+    const std::int32_t entry = rates.find(name);
     if (entry == core::no_rate)
         return {};
     const std::int64_t now = pg::steady_now();
-    const core::RateWindow window = table.rates().window(entry);
+    const core::RateWindow window = rates.window(entry);
     return {window.used(rate, now), window.turn(rate, weight, now) - now};
 }
 

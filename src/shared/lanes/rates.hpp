@@ -20,6 +20,10 @@ struct RateLook {
 void begin_rates() noexcept;
 // Looks for the lightest job that was refused, or if none was, for any weight.
 RateLook look_at_rate(const core::RateUse &use);
+// Looks for a job of that weight under the rate of its throttle key. If the job has to wait, it is
+// recorded as refused: a process is notified if another job gives its turn back
+// (make_capacity()).
+RateLook look_at_key_rate(const core::RateUse &use, core::Weight weight);
 
 // Records that a job of this process starts: its code runs next. Does nothing for a job that was
 // admitted under no rate. is_first_call: of its handler in this process. Cannot fail.

@@ -1,6 +1,7 @@
-# In no period do more jobs start than their rate limit says, by the handlers' own clocks, whatever
-# fault befalls the server, and jobs that wait use nearly all of it. Rates, weights and faults are
-# random. Handlers mark their beginning by write(2), so that starts count that a crash has undone.
+# In no period do more jobs start than the rate limit of a type, or of a throttle key, says, by the
+# handlers' own clocks, whatever fault befalls the server, and jobs that wait use nearly all of it.
+# Rates, weights and faults are random. Handlers mark their beginning by write(2), so that starts
+# count that a crash has undone.
 #
 #   RATE_STARTS     about how many jobs start (20000); a million takes some five minutes
 #   RATE_USED       per cent of a limit that must be used where jobs wait (95; a quiet machine: 99)
@@ -64,6 +65,19 @@ foreach my $i (0 .. $#periods)
 		SELECT 'type$i', $factor FROM generate_series(1, $jobs) AS n");
 }
 
+# The same for each of some throttle keys, whose jobs take turns.
+foreach my $period (1, 12)
+{
+	my $keys = 20;
+	my $limit = 1 + int rand 20;
+	$types{"keyed$period/$_"} = { limit => $limit, period => $period } foreach 1 .. $keys;
+	$hipq->sql("SELECT hipq.register_job_type('app.main', 'keyed$period', handler => 'run',
+		max_retries => 1000, rate_limit_per_key => '$limit/$period s')");
+	my $jobs = $keys * int(2 * $limit * ($seconds / $period + 3));
+	$hipq->sql("INSERT INTO hipq.app_main (job_type, throttle_key)
+		SELECT 'keyed$period', 1 + n % $keys FROM generate_series(1, $jobs) AS n");
+}
+
 # ---- faults; between them, some periods of quiet
 
 my @faults = shuffle('kill executor', 'kill scheduler', 'terminate executor', 'stop fast',
@@ -81,7 +95,8 @@ while (time() + $pause < $end)
 usleep(1e6 * max(0, $end - time()));
 note 'faults: ' . join ', ', @done;
 my %job;
-foreach my $line (split /\n/, $hipq->sql('SELECT id, job_type, throttle_factor FROM hipq.job'))
+foreach my $line (split /\n/, $hipq->sql(q{SELECT id, job_type || CASE WHEN throttle_key <> 'NONE'
+	THEN '/' || throttle_key ELSE '' END, throttle_factor FROM hipq.job}))
 {
 	my ($id, $type, $factor) = split /\|/, $line;
 	$job{$id} = [ $type, $factor ];

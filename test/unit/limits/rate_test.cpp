@@ -301,16 +301,21 @@ struct RateMemory {
     std::vector<Limiter> limiters;
     std::vector<std::int32_t> limiter_buckets;
     std::vector<RateEntry> rates;
-    std::vector<RateStarts> starts;
+    std::vector<Starts> starts;
     std::vector<std::int32_t> rate_buckets;
+    RateTableHead key_rate_head{};
+    std::vector<RateEntry> key_rates{2};
+    std::vector<Starts> key_starts{2 * starts_per_key};
+    std::vector<std::int32_t> key_rate_buckets{0, 0};
     JobTable table;
 
     explicit RateMemory(std::size_t rate_capacity = 100, std::int64_t started = -1'000 * second)
         : entries(100), buckets(16), holders(8), limiters(100), limiter_buckets(8),
-          rates(rate_capacity), starts(rate_capacity), rate_buckets(8),
+          rates(rate_capacity), starts(rate_capacity * starts_per_rate), rate_buckets(8),
           table(&head, entries, buckets, holders,
                 LimiterTable(&limiter_head, limiters, limiter_buckets),
-                RateTable(&rate_head, rates, starts, rate_buckets))
+                RateTable(&rate_head, rates, starts, rate_buckets), {},
+                RateTable(&key_rate_head, key_rates, key_starts, key_rate_buckets))
     {
         table.clear(started);
     }
@@ -324,9 +329,9 @@ struct RateMemory {
         return table.insert(entry);
     }
     Capacity take(std::int32_t entry, const WeightLimits &limits, std::int64_t now,
-                  Weight weight = one, std::uint64_t type = 7)
+                  Weight weight = one, std::uint64_t type = 7, std::uint64_t key = 0)
     {
-        return table.take_capacity(entry, {weight, type, 0}, limits, now);
+        return table.take_capacity(entry, {weight, type, key}, limits, now);
     }
 };
 
@@ -390,14 +395,53 @@ TEST(RateTable, KnowsWhichRatesAdmittedAJob)
     const WeightLimits limits = rate_of_type(exact(3 * one, second));
     const std::int32_t job = memory.insert(1);
     ASSERT_EQ(memory.take(job, limits, 0), Capacity::taken);
-    EXPECT_TRUE(memory.table.admission_of(job).suffices(limits.rates));
+    EXPECT_TRUE(memory.table.admission_of(job).suffices(limits.rates, 0));
     StartRates more = limits.rates;
     more.queue = exact(one, second);
-    EXPECT_FALSE(memory.table.admission_of(job).suffices(more));
+    EXPECT_FALSE(memory.table.admission_of(job).suffices(more, 0));
     const std::int32_t unrated = memory.insert(2);
     ASSERT_EQ(memory.take(unrated, {0, 0, 0}, 0), Capacity::taken);
     memory.table.weigh(unrated, {one, 7, 0});
-    EXPECT_FALSE(memory.table.admission_of(unrated).suffices(limits.rates));
+    EXPECT_FALSE(memory.table.admission_of(unrated).suffices(limits.rates, 0));
+}
+
+TEST(RateTable, CountsEachThrottleKeyByItself)
+{
+    RateMemory memory;
+    WeightLimits limits{0, 0, 0};
+    limits.rates.key = exact(one, second);
+    const std::int32_t first = memory.insert(1);
+    EXPECT_EQ(memory.take(first, limits, 0, one, 7, 5), Capacity::taken);
+    EXPECT_EQ(memory.take(memory.insert(2), limits, 0, one, 7, 5), Capacity::key_rate_used);
+    EXPECT_EQ(memory.take(memory.insert(3), limits, 0, one, 7, 0), Capacity::taken) << "no key";
+    EXPECT_EQ(memory.take(memory.insert(4), limits, 0, one, 7, 6), Capacity::taken);
+    EXPECT_EQ(memory.take(memory.insert(5), limits, 0, one, 7, 8), Capacity::key_rate_used)
+        << "there is no room for a third key";
+    EXPECT_TRUE(memory.table.admission_of(first).suffices(limits.rates, 5));
+    memory.table.erase(first);
+    const FreedCapacity freed = memory.table.take_freed_capacity();
+    ASSERT_EQ(freed.key_count, 1U);
+    EXPECT_EQ(freed.keys[0].key, 5U) << "its turn is free again";
+    EXPECT_EQ(memory.take(memory.table.find(1, 2), limits, 0, one, 7, 5), Capacity::taken);
+}
+
+TEST(RateTable, LooksForRoomNotTooOften)
+{
+    RateMemory memory;
+    WeightLimits limits{0, 0, 0};
+    limits.rates.key = exact(one, second);
+    for (const std::int64_t id : {1, 2}) {
+        const std::int32_t job = memory.insert(id);
+        ASSERT_EQ(memory.take(job, limits, 0, one, 7, static_cast<std::uint64_t>(id)),
+                  Capacity::taken);
+        memory.table.start(job, 0);
+        memory.table.erase(job);
+    }
+    const std::int64_t end = counted_for(limits.rates.key);
+    const std::int32_t third = memory.insert(3);
+    EXPECT_EQ(memory.take(third, limits, end - 1, one, 7, 3), Capacity::key_rate_used);
+    EXPECT_EQ(memory.take(third, limits, end + 1, one, 7, 3), Capacity::key_rate_used);
+    EXPECT_EQ(memory.take(third, limits, end + second, one, 7, 3), Capacity::taken);
 }
 
 TEST(RateTable, CountsShortPeriodsAsUsedUpWhenTheServerStarts)
