@@ -244,6 +244,60 @@ TEST(QueueScreen, SaysWhatIsPausedAndUntilWhen)
         << shown("125");
 }
 
+TEST(QueueScreen, ShowsRatesWithTheNextTurn)
+{
+    const auto screen = queue_screen({}, {"app.mail", ""});
+    const auto shown = [&](const Value &limit, const Value &turn) {
+        screen->take({answer_of({{"state", "rate_limit", "rate_used", "next_turn"},
+                                 {{"waits", limit, "100.000", turn}}}),
+                      answer_of({{"job_type", "rate_limit", "rate_used", "next_turn"},
+                                 {{"send", limit, "2.500", turn}}}),
+                      {}});
+        return text_of(*screen);
+    };
+    EXPECT_EQ(shown(std::nullopt, std::nullopt).find("rate"), std::string::npos);
+    const std::string ahead = shown("100/min", "4.2");
+    EXPECT_NE(ahead.find("\nrate 100 of 100/min, next turn in 4.2s\n"), std::string::npos) << ahead;
+    EXPECT_NE(ahead.find(" 2.5 of 100/min    4.2s"), std::string::npos) << ahead;
+    const std::string past = shown("100/min", "-4.2");
+    EXPECT_EQ(past.find("next turn"), std::string::npos) << past;
+    EXPECT_EQ(past.find("4.2s"), std::string::npos) << past;
+}
+
+TEST(QueueScreen, SaysHowLongABreakerIsOpen)
+{
+    const auto screen = queue_screen({}, {"app.mail", ""});
+    const auto shown = [&](const char *state, const Value &ends_in) {
+        screen->take({answer_of({{"state"}, {{"waits"}}}),
+                      answer_of({{"job_type", "breaker_state", "breaker_ends_in"},
+                                 {{"send", state, ends_in}}}),
+                      {}});
+        return text_of(*screen);
+    };
+    EXPECT_EQ(shown("closed", std::nullopt).find("breaker"), std::string::npos);
+    EXPECT_NE(shown("open", "245").find("breaker open for 4m05s"), std::string::npos);
+    EXPECT_EQ(shown("open", std::nullopt).find("breaker open for"), std::string::npos);
+    EXPECT_NE(shown("half open", "-3").find("breaker half open"), std::string::npos);
+    EXPECT_EQ(shown("half open", "-3").find("half open for"), std::string::npos);
+}
+
+TEST(SchedulesScreen, ShowsNextRunsAndTellsWhatWentWrong)
+{
+    const auto screen = schedules_screen();
+    screen->take({answer_of({{"queue", "name", "cron", "is_active", "next_in", "local_time", "zone",
+                              "last_action", "last_error"},
+                             {{"app.mail", "nightly", "0 2 * * *", "t", "3661",
+                               "2026-01-02 02:00:00", "Europe/Berlin", "failed", "no such type"},
+                              {"app.web", "nightly", "@daily", "f", std::nullopt, std::nullopt,
+                               "UTC", std::nullopt, std::nullopt}}})});
+    const std::string text = text_of(*screen);
+    EXPECT_NE(text.find("1h01m 2026-01-02 02:00:00 Europe/Berlin"), std::string::npos) << text;
+    EXPECT_NE(text.find("- inactive"), std::string::npos) << text;
+    EXPECT_EQ(screen->key(keys::enter).text, "no such type");
+    screen->go(keys::down, 10, 120);
+    EXPECT_EQ(screen->key(keys::enter).text, "nothing went wrong in its last run");
+}
+
 TEST(JobsScreen, AsksForTheTableFirst)
 {
     const auto screen = jobs_screen({}, {"app.mail", ""}, "", JobKind::newest);

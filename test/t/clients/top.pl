@@ -317,6 +317,32 @@ $filled->press('Escape', 'q');
 is($filled->exit_code, 0, 'q ends hipq-top');
 $holder->quit;
 
+# ---- rates, breakers and schedules
+
+$hipq->sql(q{
+	SELECT hipq.register_job_type('app.other', 'rated', handler => 'send',
+		rate_limit => '1/31 day');
+	SELECT hipq.register_job_type('app.other', 'broken', handler => 'send');
+	SELECT hipq.open_breaker('app.other', 'broken', '9 h');
+	SELECT hipq.schedule('nightly', '30 2 * * *', 'outside', queue => 'app.other',
+		time_zone => 'Europe/Berlin', starts => hipq.now() + interval '2 days');
+	SELECT hipq.schedule('hourly', '@hourly', 'outside', queue => 'app.other',
+		starts => hipq.now() + interval '1 day')});
+$hipq->outcome($hipq->enqueue('rated', q{queue => 'app.other'}));
+my $limited = screen([]);
+$limited->shows(qr/^app\.other/m);
+$limited->press('/')->type('other');
+$limited->press('Enter');
+ok($limited->shows(
+		qr/^broken .* breaker open for 8h59m.*^rated .* 1 of 1\/31 day +30d23h/ms),
+	'job types are shown with their rates and breakers');
+$limited->press('Escape', 'n');
+ok($limited->shows(
+		qr/> schedules .*^hourly +app\.other .* 1d0[01]h \S+ \d\d:00:00 UTC .*^nightly .* 02:30:00 Europe\/Berlin/ms),
+	'schedules are listed by their next runs, with local times');
+$limited->press('Escape', 'q');
+is($limited->exit_code, 0, 'q ends hipq-top after the schedules');
+
 # ---- a restart
 
 $hipq->node->stop('fast');

@@ -1,4 +1,4 @@
-// All statements that hipq-top sends.
+// All statements that hipq-top sends, but for those about graphs.
 #include "model/statements.hpp"
 
 namespace hipq::top::statements {
@@ -35,6 +35,14 @@ std::string list(const std::string &rows, const std::string &order)
 
 // Few of many finished jobs have failed: this many are read for a page.
 constexpr int examined_for_failures = 5000;
+
+// The rate of a queue or a job type, a row of the view with this alias.
+std::string rate_columns(const std::string &row)
+{
+    return "{0.3? " + row + ".rate_limit : NULL::text} AS rate_limit, {0.3? " + row +
+           ".rate_used : NULL::numeric} AS rate_used, extract(epoch FROM {0.3? " + row +
+           ".next_turn : NULL::timestamptz} - hipq.now()) AS next_turn";
+}
 
 Value or_null(const std::string &text)
 {
@@ -95,8 +103,11 @@ Statement activity_of(const QueueName &queue)
             " wait_p99, extract(epoch FROM hipq.now() - oldest_due_time) AS oldest, state,"
             " throttle_limit, throttle_used, extract(epoch FROM empty_in) AS empty_in,"
             " CASE WHEN has_table_privilege(to_regclass(table_name), 'SELECT') THEN table_name END"
-            " AS readable_table"
-            " FROM hipq.activity_detail WHERE queue = $1",
+            " AS readable_table, rated.*"
+            " FROM hipq.activity_detail LEFT JOIN (SELECT " +
+                rate_columns("queue") +
+                " FROM hipq.queues_detail AS queue WHERE queue.queue = $1) AS rated ON true"
+                " WHERE queue = $1",
             {queue.name}};
 }
 
@@ -113,13 +124,16 @@ Statement held_in(const QueueName &queue)
 Statement types_of(const QueueName &queue)
 {
     return {"SELECT type.job_type, type.handler_kind, type.workers, type.is_paused,"
-            " {0.3? type.breaker_state : 'closed'} AS breaker_state, type.throttle_limit,"
-            " type.throttle_used, type.max_retries, hour.succeeded, hour.failed, hour.retried,"
-            " hour.wait_p50, hour.wait_p99, hour.run_p50, hour.run_p99"
-            " FROM hipq.job_types_detail AS type"
-            " LEFT JOIN hipq.statistics_detail AS hour ON hour.queue = type.queue"
-            " AND hour.job_type = type.job_type AND hour.period = 'hour'"
-            " WHERE type.queue = $1 ORDER BY type.job_type",
+            " {0.3? type.breaker_state : 'closed'} AS breaker_state,"
+            " extract(epoch FROM {0.3? type.breaker_until : NULL::timestamptz} - hipq.now())"
+            " AS breaker_ends_in, type.throttle_limit, type.throttle_used, type.max_retries,"
+            " hour.succeeded, hour.failed, hour.retried, hour.wait_p50, hour.wait_p99,"
+            " hour.run_p50, hour.run_p99, " +
+                rate_columns("type") +
+                " FROM hipq.job_types_detail AS type"
+                " LEFT JOIN hipq.statistics_detail AS hour ON hour.queue = type.queue"
+                " AND hour.job_type = type.job_type AND hour.period = 'hour'"
+                " WHERE type.queue = $1 ORDER BY type.job_type",
             {queue.name}};
 }
 
@@ -272,47 +286,6 @@ Statement waits(const std::string &id)
         {id}};
 }
 
-// The views look up each job, which takes 35 to 60 microseconds.
-Statement graphs()
-{
-    return {"SELECT newest.graph_id, counted.*,"
-            " extract(epoch FROM hipq.now() - counted.created_time) AS age,"
-            " extract(epoch FROM counted.ended_time - counted.created_time) AS took"
-            " FROM unnest(hipq._newest_graphs(NULL, 50)) WITH ORDINALITY AS newest (graph_id, "
-            "number)"
-            " CROSS JOIN LATERAL (SELECT count(*) AS jobs,"
-            " count(*) FILTER (WHERE member.outcome = 'waiting') AS waiting,"
-            " count(*) FILTER (WHERE member.outcome = 'running') AS running,"
-            " count(*) FILTER (WHERE member.outcome = 'succeeded') AS succeeded,"
-            " count(*) FILTER (WHERE member.outcome IN ('failed', 'cancelled', 'expired'))"
-            " AS failed,"
-            " count(*) FILTER (WHERE member.outcome = 'skipped') AS skipped,"
-            " min(member.created_time) AS created_time,"
-            " CASE WHEN bool_and(member.ended_time IS NOT NULL) THEN max(member.ended_time) END"
-            " AS ended_time,"
-            " array_to_string((array_agg(member.name ORDER BY member.job_id))[1:4], ', ')"
-            " AS names"
-            " FROM (SELECT jobs.* FROM hipq.graph_jobs_detail AS jobs"
-            " WHERE jobs.graph_id = newest.graph_id LIMIT " +
-                std::to_string(most_counted) + ") AS member) AS counted ORDER BY newest.number",
-            {}};
-}
-
-// The names of the jobs before it are divided by a character that no name should have.
-Statement graph_jobs(const std::string &id)
-{
-    return {"SELECT member.graph_id, member.name, member.outcome,"
-            " array_to_string(member.after, chr(31)) AS after, member.job_id, member.queue,"
-            " member.job_type, member.error,"
-            " extract(epoch FROM coalesce(member.ended_time, hipq.now()) - member.started_time)"
-            " AS ran"
-            " FROM (SELECT jobs.* FROM hipq.graph_jobs_detail AS jobs WHERE jobs.graph_id ="
-            " coalesce((SELECT own.graph_id FROM hipq.graph_jobs AS own"
-            " WHERE own.job_id = $1::bigint), $1::bigint) LIMIT " +
-                std::to_string(most_graph_jobs) + ") AS member ORDER BY member.job_id",
-            {id}};
-}
-
 Statement workers()
 {
     return {"SELECT worker_id, name, role, status, health ->> 'status' AS health, capacity,"
@@ -352,6 +325,22 @@ Statement dead_letters(const QueueName &queue, const std::string &state)
             " FROM hipq.dead_letters_detail WHERE queue = $1 AND ($2 = '' OR state = $2)"
             " ORDER BY died_time DESC, job_id DESC LIMIT 500",
             {queue.name, state}};
+}
+
+// The outcome of the last job is not read: the view looks for it in all queues.
+Statement schedules()
+{
+    return {"SELECT schedule.queue, schedule.name, schedule.cron, schedule.job_type,"
+            " schedule.is_active, extract(epoch FROM schedule.next_run_time - hipq.now()) AS"
+            " next_in, to_char(schedule.next_run_time AT TIME ZONE zone.name,"
+            " 'YYYY-MM-DD HH24:MI:SS') AS local_time, zone.name AS zone,"
+            " extract(epoch FROM hipq.now() - schedule.last_run_time) AS last_ago,"
+            " schedule.last_action, {0.3? schedule.last_error : NULL::text} AS last_error"
+            " FROM hipq.schedules_detail AS schedule CROSS JOIN LATERAL (SELECT"
+            " {0.3? coalesce(schedule.time_zone, current_setting('TimeZone'))"
+            " : current_setting('TimeZone')} AS name) AS zone"
+            " ORDER BY schedule.next_run_time, schedule.queue, schedule.name",
+            {}};
 }
 
 Statement alerts()

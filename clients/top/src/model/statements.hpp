@@ -71,6 +71,7 @@ Statement graph_jobs(const std::string &id);
 Statement workers();
 Statement executors();
 Statement dead_letters(const QueueName &queue, const std::string &state);
+Statement schedules();
 Statement alerts();
 Statement all_settings();
 Statement waiting_dead_letters(const QueueName &queue, const std::string &job_type,

@@ -63,4 +63,18 @@ Cell text_cell(const Rows &rows, std::size_t row, const char *column, Tone tone)
     return {rows.text(row, column), tone};
 }
 
+Cell rate_cell(const Rows &rows, std::size_t row)
+{
+    if (!rows.get(row, "rate_limit"))
+        return {"-", Tone::dim};
+    const double used = rows.number(row, "rate_used");
+    return {count_text(used) + " of " + rows.text(row, "rate_limit"), Tone::plain, used};
+}
+
+Cell turn_cell(const Rows &rows, std::size_t row)
+{
+    const bool is_ahead = rows.get(row, "rate_limit") && rows.number(row, "next_turn") > 0;
+    return is_ahead ? time_cell(rows, row, "next_turn") : Cell{"-", Tone::dim};
+}
+
 }  // namespace hipq::top

@@ -1,4 +1,4 @@
-// Lists of workers, executors, dead letters and alerts; and the help.
+// Lists of workers, executors, dead letters, schedules and alerts; and the help.
 #include "screens/actions.hpp"
 #include "screens/screens.hpp"
 #include "screens/text.hpp"
@@ -228,6 +228,54 @@ private:
     bool only_waiting_ = true;
 };
 
+// The schedule that runs next comes first.
+class SchedulesScreen : public PlainListScreen {
+public:
+    std::string title() const override { return "schedules"; }
+    std::string help() const override
+    {
+        return "Enter: what went wrong  s: sort  /: filter  Esc: back";
+    }
+    std::vector<Statement> asks() const override { return {statements::schedules()}; }
+
+protected:
+    std::string none() const override { return "There are no schedules that you may see."; }
+    std::vector<Column> columns() const override
+    {
+        return {{"schedule", false, 10}, {"queue", false, 8, 70}, {"job type", false, 8, 100},
+                {"when", false, 8, 90},  {"next in", true},       {"at"},
+                {"zone", false, 4, 80},  {"last", true, 0, 60},   {"did", false, 6}};
+    }
+    SheetRow row(std::size_t i) const override
+    {
+        const bool is_active = rows_.is_true(i, "is_active");
+        return {key_of(i),
+                {text_cell(rows_, i, "name"), text_cell(rows_, i, "queue"),
+                 text_cell(rows_, i, "job_type"), text_cell(rows_, i, "cron", Tone::dim),
+                 time_cell(rows_, i, "next_in"),
+                 is_active ? text_cell(rows_, i, "local_time") : Cell{"inactive", Tone::warning},
+                 text_cell(rows_, i, "zone", Tone::dim), time_cell(rows_, i, "last_ago"),
+                 text_cell(rows_, i, "last_action",
+                           rows_.get(i, "last_error") ? Tone::bad : Tone::plain)}};
+    }
+    Move row_key(int key, const std::string &chosen) override
+    {
+        if (key != keys::enter || chosen.empty())
+            return {};
+        for (std::size_t i = 0; i < rows_.size(); ++i)
+            if (key_of(i) == chosen && rows_.get(i, "last_error"))
+                return say(rows_.text(i, "last_error"));
+        return say("nothing went wrong in its last run");
+    }
+
+private:
+    // Schedules of different queues may have the same name.
+    std::string key_of(std::size_t i) const
+    {
+        return rows_.text(i, "queue") + "/" + rows_.text(i, "name");
+    }
+};
+
 // hipq's settings, with their values and meanings.
 class SettingsScreen : public PlainListScreen {
 public:
@@ -329,7 +377,8 @@ private:
         "",
         "Queues",
         "  Enter queue   f who fills it   j jobs   d dead letters   p pause, or resume",
-        "  g a job by its id   G graphs   w workers   e executors   a alerts   t settings",
+        "  g a job by its id   G graphs   w workers   e executors   n schedules",
+        "  a alerts   t settings",
         "A queue",
         "  Enter jobs of the type   f who fills it   j all jobs   p pause the type   P the queue",
         "Who fills a queue",
@@ -344,8 +393,8 @@ private:
         "Dead letters",
         "  R redrive   D dismiss   X redrive all   A all of them, or those that wait",
         "  T redrive all of its type that are not newer than this one",
-        "Workers",
-        "  x drain: no more jobs for it",
+        "Workers, schedules",
+        "  x drain the worker: no more jobs for it   Enter what went wrong in the last run",
         "",
         "Whatever changes something asks before. hipq.top() in psql shows the first screen.",
         "backlog is an estimate; waits and failures are of the last hour.",
@@ -367,6 +416,11 @@ std::shared_ptr<Screen> executors_screen(const Mode &mode)
 std::shared_ptr<Screen> dead_letters_screen(const Mode &mode, const QueueName &queue)
 {
     return std::make_shared<DeadLettersScreen>(mode, queue);
+}
+
+std::shared_ptr<Screen> schedules_screen()
+{
+    return std::make_shared<SchedulesScreen>();
 }
 
 std::shared_ptr<Screen> alerts_screen()

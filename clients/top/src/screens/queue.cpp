@@ -49,6 +49,8 @@ protected:
         if (activity_.empty())
             return {plain("There is no such queue, or your role may not see it.", Tone::warning)};
         std::vector<Line> lines{how_it_does(), limits()};
+        if (activity_.get(0, "rate_limit"))
+            lines.push_back(plain(rate()));
         for (std::size_t i = 0; i < pauses_.size(); ++i)
             for (const std::string &line : wrap(pause_text(i), width))
                 lines.push_back(plain(line, Tone::warning));
@@ -126,6 +128,13 @@ private:
                         : "   no throttle limit")}};
     }
 
+    std::string rate() const
+    {
+        const Cell turn = turn_cell(activity_, 0);
+        return "rate " + rate_cell(activity_, 0).text +
+               (turn.number ? ", next turn in " + turn.text : "");
+    }
+
     std::string pause_text(std::size_t i) const
     {
         std::string what = "the queue";
@@ -149,21 +158,61 @@ private:
 
     void show_types()
     {
+        const int wide = has_rate() ? 140 : 100;  // rates are more important than medians
         Sheet sheet{{{"job type", false, 14},
                      {"handler", false, 0, 90},
                      {"done", true},
                      {"failed", true},
                      {"retried", true, 0, 80},
-                     {"wait p50", true, 0, 100},
+                     {"wait p50", true, 0, wide},
                      {"wait p99", true},
-                     {"run p50", true, 0, 100},
+                     {"run p50", true, 0, wide},
                      {"run p99", true},
                      {"limit", true, 0, 90},
-                     {"state"}},
+                     {"state"},
+                     {"rate", false, 12},
+                     {"turn in", true}},
                     {}};
         for (std::size_t i = 0; i < types_.size(); ++i)
             sheet.rows.push_back(row_of(i));
+        if (!has_rate()) {
+            without_last_column(sheet);
+            without_last_column(sheet);
+        }
         show(std::move(sheet));
+    }
+
+    // The last two columns are there only where a job type has a rate.
+    bool has_rate() const
+    {
+        for (std::size_t i = 0; i < types_.size(); ++i)
+            if (types_.get(i, "rate_limit"))
+                return true;
+        return false;
+    }
+
+    Cell state_cell(std::size_t i) const
+    {
+        const bool is_outside = types_.text(i, "handler_kind") == "notify";
+        if (types_.is_true(i, "is_paused"))
+            return {"paused", Tone::warning};
+        if (types_.text(i, "breaker_state") != "closed")
+            return {breaker_text(i), Tone::warning};
+        if (is_outside && types_.number(i, "workers") == 0)
+            return {"no worker", Tone::bad};
+        if (is_outside)
+            return {plural(types_.number(i, "workers"), "worker"), Tone::good};
+        if (types_.text(i, "handler_kind") == "none")
+            return {"no handler", Tone::bad};
+        return {"", Tone::dim};
+    }
+
+    std::string breaker_text(std::size_t i) const
+    {
+        const std::string state = types_.text(i, "breaker_state");
+        const bool has_end = state == "open" && types_.number(i, "breaker_ends_in") > 0;
+        return "breaker " + state +
+               (has_end ? " for " + time_cell(types_, i, "breaker_ends_in").text : "");
     }
 
     SheetRow row_of(std::size_t i) const
@@ -171,18 +220,6 @@ private:
         Cell failed = number_cell(types_, i, "failed");
         if (failed.number > 0)
             failed.tone = Tone::bad;
-        const bool is_outside = types_.text(i, "handler_kind") == "notify";
-        Cell state{"", Tone::dim};
-        if (types_.is_true(i, "is_paused"))
-            state = {"paused", Tone::warning};
-        else if (types_.text(i, "breaker_state") != "closed")
-            state = {"breaker " + types_.text(i, "breaker_state"), Tone::warning};
-        else if (is_outside && types_.number(i, "workers") == 0)
-            state = {"no worker", Tone::bad};
-        else if (is_outside)
-            state = {plural(types_.number(i, "workers"), "worker"), Tone::good};
-        else if (types_.text(i, "handler_kind") == "none")
-            state = {"no handler", Tone::bad};
         const Value limit = types_.get(i, "throttle_limit");
         return {
             types_.text(i, "job_type"),
@@ -199,7 +236,9 @@ private:
                           count_text(types_.number(i, "throttle_limit"))
                     : "-",
               Tone::plain, limit ? std::optional(types_.number(i, "throttle_used")) : std::nullopt},
-             state}};
+             state_cell(i),
+             rate_cell(types_, i),
+             turn_cell(types_, i)}};
     }
 
     Mode mode_;

@@ -19,10 +19,12 @@ public:
     {
         return mode_.is_read_only
                    ? "Enter: queue  f: who fills it  j: jobs  g: job by id  d: dead letters  "
-                     "G: graphs  w e a t: workers, executors, alerts, settings  s: sort  "
+                     "G: graphs  w e n a t: workers, executors, schedules, alerts, settings  s: "
+                     "sort  "
                      "/: filter  ?: help  q: quit"
                    : "Enter: queue  f: who fills it  j: jobs  g: job by id  p: pause  d: dead "
-                     "letters  ?: help  G: graphs  w e a t: workers, executors, alerts, settings  "
+                     "letters  ?: help  G: graphs  w e n a t: workers, executors, schedules, "
+                     "alerts, settings  "
                      "s: sort  /: filter  q: quit";
     }
     std::vector<Statement> asks() const override
@@ -63,6 +65,8 @@ protected:
             return open(workers_screen(mode_));
         case 'e':
             return open(executors_screen(mode_));
+        case 'n':
+            return open(schedules_screen());
         case 'a':
             return open(alerts_screen());
         case 'G':
@@ -128,7 +132,7 @@ private:
         for (std::size_t i = 0; i < queues_.size(); ++i)
             sheet.rows.push_back(row_of(i));
         if (!has_held())
-            without_held(sheet);
+            without_last_column(sheet);
         show(std::move(sheet));
     }
 
@@ -139,12 +143,6 @@ private:
             if (queues_.number(i, "held") > 0)
                 return true;
         return false;
-    }
-    static void without_held(Sheet &sheet)
-    {
-        sheet.columns.pop_back();
-        for (SheetRow &row : sheet.rows)
-            row.cells.pop_back();
     }
 
     Cell held_cell(std::size_t i) const

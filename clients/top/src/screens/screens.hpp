@@ -24,6 +24,7 @@ std::shared_ptr<Screen> workers_screen(const Mode &mode);
 std::shared_ptr<Screen> executors_screen(const Mode &mode);
 std::shared_ptr<Screen> dead_letters_screen(const Mode &mode, const QueueName &queue);
 std::shared_ptr<Screen> fillers_screen(const Mode &mode, const QueueName &queue);
+std::shared_ptr<Screen> schedules_screen();
 std::shared_ptr<Screen> alerts_screen();
 std::shared_ptr<Screen> settings_screen();
 std::shared_ptr<Screen> help_screen();
@@ -39,5 +40,9 @@ Cell number_cell(const Rows &rows, std::size_t row, const char *column);
 Cell backlog_cell(const Rows &rows, std::size_t row);  // of columns backlog and exact
 Cell time_cell(const Rows &rows, std::size_t row, const char *column);
 Cell text_cell(const Rows &rows, std::size_t row, const char *column, Tone tone = Tone::plain);
+// 30 of 100/min, and in how long the next job may start, if that time lies ahead: of columns
+// rate_limit, rate_used and next_turn.
+Cell rate_cell(const Rows &rows, std::size_t row);
+Cell turn_cell(const Rows &rows, std::size_t row);
 
 }  // namespace hipq::top

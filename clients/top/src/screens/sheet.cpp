@@ -52,6 +52,13 @@ std::string lower(std::string text)
 
 }  // namespace
 
+void without_last_column(Sheet &sheet)
+{
+    sheet.columns.pop_back();
+    for (SheetRow &row : sheet.rows)
+        row.cells.pop_back();
+}
+
 std::vector<int> widths(const Sheet &sheet, int width)
 {
     std::vector<int> result;

@@ -39,6 +39,8 @@ struct Sheet {
     std::vector<SheetRow> rows;
 };
 
+void without_last_column(Sheet &sheet);
+
 // The widths of the columns in a terminal of this width; 0: hidden.
 std::vector<int> widths(const Sheet &sheet, int width);
 
