@@ -52,6 +52,16 @@ CROSS JOIN unnest('{enqueue,read,control}'::text[]) AS privilege;
 SELECT hipq.grant_queue('shop.mail', 'developer', 'read');
 SELECT hipq.grant_queue('shop.parcels', 'delivery', 'work');
 
+-- Limits: a rate that mails use up now and then, a breaker that an operator opened, and schedules.
+SELECT hipq.alter_job_type('shop.mail', 'welcome', rate_limit => '160/10 s');
+SELECT hipq.alter_queue('shop.orders', rate_limit => '1000/day');
+SELECT hipq.register_job_type('shop.imports', 'prices', handler => 'shop_import', breaker => '50% of 20 in 1 min, open 30 s');
+SELECT hipq.open_breaker('shop.imports', 'prices', '6 h', 'the supplier moves');
+SELECT hipq.schedule('stock', '*/30 * * * *', 'import', '{"rows": 30}', queue => 'shop.imports');
+SELECT hipq.schedule('prices', '15 6,12,18 * * *', 'prices', '{"rows": 30}', queue => 'shop.imports', time_zone => 'Europe/Berlin');
+SELECT hipq.schedule('birthdays', '0 9 * * *', 'welcome', '{"order": 1, "seconds": 0.1}', queue => 'shop.mail');
+SELECT hipq.schedule('reminders', '* 8-17 * * *', 'receipt', '{"order": 1, "seconds": 0.1}', queue => 'shop.mail');
+
 -- Data that does not change: a pause, jobs for tomorrow, a job without a worker for its labels, a
 -- worker that has gone.
 SELECT hipq.pause('shop.invoices', 'invoice', reason => 'the tax rate changes at noon');

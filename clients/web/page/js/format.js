@@ -90,11 +90,18 @@ export function age(iso) {
 /** A time element that shows its age, and the time itself as a tooltip. keepAges() keeps it current. */
 export const ago = (iso) => (isNone(iso) ? none : h("time", { datetime: iso, title: moment(iso), "data-age": true }, age(iso)));
 
+export const isAhead = (iso) => !isNone(iso) && Date.parse(iso) > serverTime();
+
+const comes = (iso) => (isAhead(iso) ? age(iso) : "now");
+
+/** The same for a time ahead, which is now when it has come. */
+export const inTime = (iso) => h("time", { datetime: iso, title: moment(iso), "data-age": "ahead" }, comes(iso));
+
 export const timeOf = (iso) => (isNone(iso) ? none : h("time", { datetime: iso, title: age(iso) }, moment(iso)));
 
 export function keepAges() {
   for (const element of document.querySelectorAll("time[data-age]")) {
-    const text = age(element.dateTime);
+    const text = (element.dataset.age === "ahead" ? comes : age)(element.dateTime);
     if (element.textContent !== text) element.textContent = text;
   }
 }

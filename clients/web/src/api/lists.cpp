@@ -14,11 +14,11 @@ Route list(const char *path, const char *name, const char *statement)
             }};
 }
 
-// The same for a statement whose parameter is a queue: of all queues.
-Route list_of_all(const char *path, const char *name, const char *statement)
+// The same for a statement whose parameter is a queue: of all queues, or of this one.
+Route list_by_queue(const char *path, const char *name, const char *statement)
 {
     return {Route::Kind::look, path, [name, statement](const Call &call) {
-                return object({{name, call.link().rows(statement, {std::nullopt})}});
+                return object({{name, call.link().rows(statement, {call.parameter("queue")})}});
             }};
 }
 
@@ -58,13 +58,13 @@ std::vector<Route> list_routes()
 {
     return {
         {Route::Kind::look, "/api/throughput", throughput},
-        list_of_all("/api/queues", "queues", statements::queues),
+        list_by_queue("/api/queues", "queues", statements::queues),
         {Route::Kind::look, "/api/queues/(.+)", queue_page},
-        list_of_all("/api/job-types", "job_types", statements::job_types),
+        list_by_queue("/api/job-types", "job_types", statements::job_types),
         list("/api/workers", "workers", statements::workers),
         list("/api/executors", "executors", statements::executors),
         list("/api/schedules", "schedules", statements::schedules),
-        list_of_all("/api/pauses", "pauses", statements::pauses),
+        list_by_queue("/api/pauses", "pauses", statements::pauses),
         list("/api/alerts", "alerts", statements::alerts),
         list("/api/doctor", "findings", statements::doctor),
         list("/api/settings", "settings", statements::settings),

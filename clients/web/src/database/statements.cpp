@@ -14,7 +14,10 @@ SELECT current_user AS role,
 
 const char *const overview = R"(
 WITH catalogue AS MATERIALIZED (
-    SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.is_paused
+    SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.is_paused,
+           {0.3? queues.rate_limit : NULL::text} AS rate_limit,
+           {0.3? queues.rate_used : NULL::numeric} AS rate_used,
+           {0.3? queues.next_turn : NULL::timestamptz} AS next_turn
     FROM hipq.queues_detail AS queues
     WHERE NOT queues.is_dropped
 ), activity AS MATERIALIZED (
@@ -79,6 +82,9 @@ SELECT catalogue.queue,
            'run_p90', lately.run_p90,
            'run_p99', lately.run_p99,
            'is_paused', catalogue.is_paused,
+           'rate_limit', catalogue.rate_limit,
+           'rate_used', catalogue.rate_used,
+           'next_turn', catalogue.next_turn,
            'oldest_due', activity.oldest_due_time)::text
 FROM catalogue
 JOIN activity ON activity.queue = catalogue.queue
@@ -113,7 +119,11 @@ SELECT queues.queue, queues.instance, queues.owner, queues.table_name, queues.th
        queues.is_strict, queues.queue_ttl, queues.dead_letter_enabled, queues.dead_letter_retention,
        queues.dead_letter_max, queues.dead_letter_handler, queues.max_timeout,
        queues.highest_priority, queues.allow_free_jobs, queues.retry_enabled,
-       {0.3? queues.max_retries : NULL::integer} AS max_retries, queues.is_paused, queues.is_dropped, queues.created_time,
+       {0.3? queues.max_retries : NULL::integer} AS max_retries,
+       {0.3? queues.rate_limit : NULL::text} AS rate_limit,
+       {0.3? queues.rate_used : NULL::numeric} AS rate_used,
+       {0.3? queues.next_turn : NULL::timestamptz} AS next_turn,
+       queues.is_paused, queues.is_dropped, queues.created_time,
        has_table_privilege(to_regclass(queues.table_name), 'SELECT') AS may_read
 FROM hipq.queues_detail AS queues
 WHERE $1::text IS NULL OR queues.queue = $1
@@ -131,7 +141,11 @@ SELECT job_types.queue, job_types.job_type, job_types.handler, job_types.handler
        job_types.requires, job_types.worker_wait_ttl, job_types.retry_enabled, job_types.parameters,
        job_types.validate, job_types.workers, job_types.is_paused, job_types.is_registered,
        job_types.crashes, job_types.created_time, job_types.attempt_log,
-       {0.3? job_types.breaker_state : 'closed'} AS breaker_state
+       {0.3? job_types.rate_limit : NULL::text} AS rate_limit,
+       {0.3? job_types.rate_used : NULL::numeric} AS rate_used,
+       {0.3? job_types.next_turn : NULL::timestamptz} AS next_turn,
+       {0.3? job_types.breaker_state : 'closed'} AS breaker_state,
+       {0.3? job_types.breaker_until : NULL::timestamptz} AS breaker_until
 FROM hipq.job_types_detail AS job_types
 WHERE $1::text IS NULL OR job_types.queue = $1
 ORDER BY job_types.queue, job_types.job_type
@@ -166,11 +180,38 @@ LEFT JOIN hipq._progress() AS reported
 ORDER BY executors.started_time, executors.pid
 )";
 
+// coming: the runs within a day of the 20 schedules that run next, in seconds since 1970: how many,
+// the first ones, and the intervals of 5 minutes that have any. Of most schedules 100 runs are more
+// than enough, and each that is read takes a microsecond or more. Without jitter runs may be before
+// next_run_time. An older extension tells the next run alone.
 const char *const schedules = R"(
 SELECT schedules.name, schedules.cron, schedules.queue, schedules.job_type, schedules.job_key,
        schedules.job_data, schedules.role, schedules.is_active, schedules.next_run_time,
        schedules.last_run_time, schedules.last_action, schedules.last_job_id::text AS last_job_id,
-       schedules.created_time
+       schedules.created_time, {0.3? schedules.time_zone : NULL::text} AS time_zone,
+       {0.3? schedules.last_error : NULL::text} AS last_error,
+       CASE
+           WHEN schedules.next_run_time IS NOT NULL
+                AND row_number() OVER (ORDER BY schedules.next_run_time, schedules.name) <= 20 THEN (
+               SELECT json_build_object(
+                          'runs', count(*),
+                          'first', coalesce((array_agg(run.second ORDER BY run.second))[1:5], '{}'),
+                          'marks', coalesce(array_agg(DISTINCT run.second - run.second % 300), '{}'))
+               FROM (
+                   SELECT extract(epoch FROM next.run_time)::bigint AS second
+                   FROM {0.3? hipq.next_runs(schedules.name,
+                           CASE
+                               WHEN (SELECT max(early.run_time) < hipq.now() + interval '1 day'
+                                     FROM hipq.next_runs(schedules.name, 100,
+                                                         queue => schedules.queue) AS early)
+                                   THEN 1000
+                               ELSE 100
+                           END, queue => schedules.queue)
+                        : (SELECT schedules.next_run_time AS run_time)} AS next
+                   WHERE next.run_time < hipq.now() + interval '1 day'
+               ) AS run
+           )
+       END AS coming
 FROM hipq.schedules_detail AS schedules
 ORDER BY schedules.queue, schedules.name
 )";

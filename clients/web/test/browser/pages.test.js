@@ -17,6 +17,7 @@ const pages = () => [
   ["overview", "Overview", "web.mail"],
   ["queues", "Queues", "web.parcels"],
   ["queues/web.mail", "web.mail", "1 of them"],
+  ["queues/web.letters", "web.letters", "Next turn in 30 d"],
   ["job_types", "Job types", "welcome"],
   ["jobs", "Jobs", "welcome"],
   [`jobs/${failed}`, `Job ${failed}`, "the mail server is gone"],
@@ -26,7 +27,7 @@ const pages = () => [
   [`graphs/${graph}`, `Graph ${graph}`, "all have ended"],
   ["dead_letters", "Dead letters", "transient_error"],
   ["pauses", "Pauses", null],
-  ["schedules", "Schedules", "There is no schedule"],
+  ["schedules", "Schedules", "each night"],
   ["executors", "Executors", null],
   ["workers", "Workers", "labels-1"],
   ["alerts", "Alerts", null],
@@ -192,6 +193,32 @@ test("no two labels of an axis are the same", async () => {
     return found;
   });
   assert.deepEqual(same, []);
+  await visitor.leave();
+});
+
+test("a rate shows its next turn, an open breaker when a job tries", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.open("job_types", "Job types", "rated");
+  await visitor.row(/^rated/).getByText("rate 1 of 1/31 day").waitFor();
+  await visitor.row(/^rated/).getByText("next turn in 30 d").waitFor();
+  await visitor.row(/^broken/).getByText("breaker open").waitFor();
+  await visitor.row(/^broken/).getByText("one job tries in 8 h").waitFor();
+  await visitor.open("queues/web.letters", "web.letters", "Next turn in 30 d");
+  assert.equal(await visitor.page.getByLabel("1 of 1/31 day, rated").getAttribute("value"), "1");
+  sql("SELECT hipq.close_breaker('web.letters', 'broken')");
+  await visitor.row(/^broken/).getByText("breaker open").waitFor({ state: "detached" });
+  sql("SELECT hipq.open_breaker('web.letters', 'broken', '9 h')");
+  await visitor.leave();
+});
+
+test("the next runs of schedules are drawn, and said", async () => {
+  const visitor = await Visitor.enter(browser, "web_operator");
+  await visitor.open("schedules", "Schedules", "each night");
+  const line = (name) => visitor.page.locator(".timeline li", { hasText: name });
+  assert.match(await line("each night").textContent(), /in \d+ (h|min|s)1 run$/);
+  assert.match(await line("each minute").textContent(), /in (1|2) h, then \d\d:\d\d(, \d\d:\d\d){3}1,000\+ runs$/);
+  assert.equal(await line("each night").locator(".timeline-run").count(), 1);
+  assert.equal(await line("each minute").locator(".timeline-more").count(), 1);
   await visitor.leave();
 });
 

@@ -41,6 +41,14 @@ END $$;
 SELECT hipq.register_job_type('web.letters', 'hold', handler => 'web_hold');
 SELECT hipq.register_job_type('web.parcels', 'label', handler_kind => 'notify');
 
+-- A rate that is used up, an open breaker, and two schedules.
+SELECT hipq.register_job_type('web.letters', 'rated', handler => 'web_work', rate_limit => '1/31 day');
+SELECT hipq.register_job_type('web.letters', 'broken', handler => 'web_work', breaker => '50% of 20 in 1 min, open 30 s');
+SELECT hipq.open_breaker('web.letters', 'broken', '9 h');
+SELECT hipq.schedule('each minute', '* * * * *', 'letter', queue => 'web.letters', starts => now() + interval '2 h');
+SELECT hipq.schedule('each night', '30 2 * * *', 'letter', queue => 'web.letters');
+INSERT INTO hipq.web_letters (job_type, job_data) VALUES ('rated', '{}');
+
 INSERT INTO fault VALUES ('mail'), ('letters');
 INSERT INTO hipq.web_mail (job_type, job_key, job_data)
 SELECT 'welcome', 'customer-' || n, jsonb_build_object('to', 'customer' || n || '@example.com') FROM generate_series(1, 70) AS n;

@@ -27,6 +27,15 @@ export function timeTicks(from, to, most) {
   return list;
 }
 
+/** Full hours in a range, so many apart, as clocks of the viewer show them: 0:00, 6:00 and so on. */
+export function hours(from, to, step) {
+  const time = new Date(from);
+  time.setHours(0, 0, 0, 0);
+  const list = [];
+  for (; time.getTime() <= to; time.setHours(time.getHours() + step)) if (time.getTime() >= from) list.push(time.getTime());
+  return list;
+}
+
 /** Positions of values: runs of points, because null is a gap. x: of an index; y: of a value. */
 export function runs(values, x, y) {
   const list = [[]];

@@ -6,6 +6,7 @@ import { number, plural } from "../format.js";
 import { pause, resume } from "../parts/actions.js";
 import { badge } from "../parts/badge.js";
 import { button, pageHead, panel } from "../parts/facts.js";
+import { breakerMark, breakerOf, rateLines, rateOf, turnOf } from "../parts/limits.js";
 import { link, queueLink } from "../parts/links.js";
 import { filterField } from "../parts/search.js";
 import { Table } from "../parts/table.js";
@@ -16,8 +17,7 @@ const handlerOf = ({ handler, handler_kind: kind, workers }) =>
   handler ?? (kind === "notify" ? plural(Number(workers), "external worker") : "none: its jobs wait");
 
 const limitOf = ({ throttle_limit: limit, throttle_used: used, throttle_limit_per_key: perKey }) =>
-  [limit ? `${Number(used)} of ${Number(limit)}` : null, perKey ? `${Number(perKey)} a key` : null].filter(Boolean).join(", ") ||
-  "–";
+  [limit ? `${Number(used)} of ${Number(limit)}` : null, perKey ? `${Number(perKey)} a key` : null].filter(Boolean).join(", ");
 
 function steerCell({ queue, job_type: type, is_paused: isPaused }, load) {
   const act = async () => (await (isPaused ? resume : pause)({ queue, job_type: type })) && load();
@@ -39,11 +39,11 @@ const makeTable = (load) =>
         title: "Job type",
         kind: "main",
         order: ({ job_type: type, queue }) => `${type} ${queue}`,
-        value: ({ job_type, queue, is_paused, breaker_state }) => ({ job_type, queue, is_paused, breaker_state }),
-        cell: ({ job_type: type, queue, is_paused: isPaused, breaker_state: breaker }) => [
+        value: (row) => ({ type: row.job_type, queue: row.queue, isPaused: row.is_paused, breaker: breakerOf(row) }),
+        cell: ({ type, queue, isPaused, breaker }) => [
           h("a", { href: link("jobs"), onclick: () => searchFor({ queue, job_type: type }) }, type),
           isPaused ? badge("paused") : null,
-          breaker === "closed" ? null : badge(`breaker ${breaker}`),
+          ...breakerMark(breaker),
         ],
       },
       { title: "Queue", order: ({ queue }) => queue, value: ({ queue }) => queue, cell: queueLink },
@@ -66,7 +66,12 @@ const makeTable = (load) =>
         order: ({ default_priority: priority }) => priority,
         value: ({ default_priority: priority }) => priority,
       },
-      { title: "Limit", kind: "number", value: limitOf },
+      {
+        title: "Limit",
+        kind: "number",
+        value: (type) => ({ limit: limitOf(type), rate: rateOf(type), turn: turnOf(type) }),
+        cell: ({ limit, ...rated }) => [limit || (rated.rate ? null : "–"), ...rateLines(rated)],
+      },
       ...(mayAct()
         ? [
             {

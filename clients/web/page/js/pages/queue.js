@@ -5,11 +5,12 @@ import { makeDepth } from "../charts/depth.js";
 import { ranges } from "../charts/ranges.js";
 import { Throughput } from "../charts/throughput.js";
 import { h } from "../dom.js";
-import { ago, bytes, isNone, number, percent, seconds, short, timeOf } from "../format.js";
+import { ago, bytes, inTime, isNone, number, percent, seconds, short, timeOf } from "../format.js";
 import { live } from "../live.js";
 import { pause, resume } from "../parts/actions.js";
 import { badge } from "../parts/badge.js";
 import { button, facts, foldingPanel, pageHead, panel } from "../parts/facts.js";
+import { breakerMark, breakerOf, rateOf, turnOf } from "../parts/limits.js";
 import { jobLink, link } from "../parts/links.js";
 import { emptyBox } from "../parts/notice.js";
 import { Table } from "../parts/table.js";
@@ -153,8 +154,8 @@ function failuresPanel(failures) {
   return foldingPanel("Why attempts failed", { kind: "flush" }, table.element);
 }
 
-function typesPanel(types) {
-  const table = new Table({
+function makeTypes() {
+  return new Table({
     label: "Job types",
     key: ({ job_type: type }) => type,
     empty: "The queue has no job type",
@@ -163,11 +164,11 @@ function typesPanel(types) {
       {
         title: "Job type",
         kind: "main",
-        value: ({ job_type: type, is_paused: isPaused, breaker_state: breaker }) => ({ type, isPaused, breaker }),
+        value: (row) => ({ type: row.job_type, isPaused: row.is_paused, breaker: breakerOf(row) }),
         cell: ({ type, isPaused, breaker }) => [
           type,
           isPaused ? badge("paused") : null,
-          breaker === "closed" ? null : badge(`breaker ${breaker}`),
+          ...breakerMark(breaker),
         ],
       },
       {
@@ -181,33 +182,46 @@ function typesPanel(types) {
       { title: "Priority", kind: "number", value: ({ default_priority: priority }) => priority },
     ],
   });
-  table.update(types);
-  return foldingPanel("Job types", { kind: "flush" }, table.element);
 }
 
-// The queue has a limit, and so has each of its types.
-function limitsPanel(queue, types) {
-  const set = [queue, ...types].filter(({ throttle_limit: limit }) => !isNone(limit));
-  if (set.length === 0) return null;
-  const meter = ({ job_type: type, throttle_limit: limit, throttle_used: used }) =>
-    h(
-      "li",
-      {},
-      h("span", {}, type ?? "all of the queue"),
-      h("progress", {
-        max: limit,
-        value: used,
-        class: used >= 0.9 * limit ? "is-full" : null,
-        "aria-label": `${Number(used)} of ${Number(limit)}`,
-      }),
-      h("b", {}, `${Number(used)} / ${Number(limit)}`),
-    );
-  return panel(
-    "Limits",
+const meterName = ({ job_type: type }) => type ?? "all of the queue";
+
+const meter = (name, used, most, text, turn = null) =>
+  h(
+    "li",
     {},
-    h("p", { class: "panel-words" }, "What runs, and what may run at once."),
-    h("ul", { class: "meters" }, set.map(meter)),
+    h("span", {}, name),
+    h("progress", { max: most, value: used, class: used >= 0.9 * most ? "is-full" : null, "aria-label": `${text}, ${name}` }),
+    h("b", {}, text),
+    turn ? h("span", { class: "meter-words" }, "Next turn ", inTime(turn)) : null,
   );
+
+const throttleMeter = (row) => {
+  const [used, most] = [Number(row.throttle_used), Number(row.throttle_limit)];
+  return meter(meterName(row), used, most, `${used} of ${most}`);
+};
+
+// A rate begins with its number: 100/min.
+const rateMeter = (row) =>
+  meter(meterName(row), Number(row.rate_used), Number.parseFloat(row.rate_limit), rateOf(row), turnOf(row));
+
+// The queue has limits, and so has each of its types.
+class LimitsPanel {
+  #list = h("div", {});
+  element = panel("Limits", {}, this.#list);
+
+  update(queue, types) {
+    const list = (words, rows) =>
+      rows.length > 0 ? [h("p", { class: "panel-words" }, words), h("ul", { class: "meters" }, rows)] : [];
+    const all = [queue, ...types];
+    const throttled = all.filter(({ throttle_limit: limit }) => !isNone(limit)).map(throttleMeter);
+    const rated = all.filter(({ rate_limit: limit }) => !isNone(limit)).map(rateMeter);
+    this.#list.replaceChildren(
+      ...list("What runs, and what may run at once.", throttled),
+      ...list("What has started lately, and what may start in that time.", rated),
+    );
+    this.element.hidden = throttled.length + rated.length === 0;
+  }
 }
 
 function sizesPanel(sizes) {
@@ -238,6 +252,7 @@ const settingsPanel = (queue) =>
         ["Durability", queue.durability],
         ["Longest timeout", `${queue.max_timeout} s`],
         ["Throttle limit", queue.throttle_limit],
+        ["Rate", queue.rate_limit],
         ["Retries", queue.retry_enabled === false ? "off" : number(queue.max_retries)],
         ["Strict", yesOrNo(queue.is_strict)],
         ["Highest priority", queue.highest_priority],
@@ -273,16 +288,23 @@ export async function showQueue(view, name) {
   const empty = told.pace[0]?.empty_in;
   const pace = isNone(empty) ? null : ` At the pace of the last minute it is empty in ${seconds(empty)}, if no more come.`;
   const depth = makeDepth(name, [heldWords(name, told.held[0]?.held), pace]);
+  const limits = new LimitsPanel();
+  const types = makeTypes();
+  const showTypes = (queue, jobTypes) => {
+    limits.update(queue, jobTypes);
+    types.update(jobTypes);
+  };
+  showTypes(told.queue, told.job_types);
   view.fill(
     headOf(name, told),
     pauseNotes(told.pauses),
     h("div", { class: "grid" }, throughput.element, depth.element),
     fillersPanel(told),
-    limitsPanel(told.queue, told.job_types),
+    limits.element,
     statisticsPanel(told.statistics),
     outcomesPanel(told.statistics),
     failuresPanel(told.failures),
-    typesPanel(told.job_types),
+    foldingPanel("Job types", { kind: "flush" }, types.element),
     settingsPanel(told.queue),
     sizesPanel(told.sizes),
   );
@@ -295,4 +317,9 @@ export async function showQueue(view, name) {
     depth.draw();
   });
   void view.every(30_000, () => throughput.load());
+  void view.every(5000, async () => {
+    const of = `?queue=${encodeURIComponent(name)}`;
+    const [{ queues }, { job_types: jobTypes }] = await Promise.all([get(`queues${of}`), get(`job-types${of}`)]);
+    if (queues.length > 0) showTypes(queues[0], jobTypes);
+  });
 }

@@ -5,6 +5,7 @@ import { ago, backlogText, heldText, number, plural, rate, seconds } from "../fo
 import { live } from "../live.js";
 import { badge } from "../parts/badge.js";
 import { pageHead, panel } from "../parts/facts.js";
+import { rateLines, rateOf, turnOf } from "../parts/limits.js";
 import { queueLink } from "../parts/links.js";
 import { filterField } from "../parts/search.js";
 import { Table } from "../parts/table.js";
@@ -30,7 +31,13 @@ function makeTable() {
       },
       { title: "State", order: ({ state }) => state, value: ({ state }) => state, cell: (state) => badge(state) },
       { title: "Owner", order: ({ owner }) => owner, value: ({ owner }) => owner },
-      { title: "Done", kind: "number", order: perSecond, value: (queue) => `${rate(perSecond(queue))}/s` },
+      {
+        title: "Done",
+        kind: "number",
+        order: perSecond,
+        value: (queue) => ({ done: `${rate(perSecond(queue))}/s`, rate: rateOf(queue), turn: turnOf(queue) }),
+        cell: ({ done, ...limit }) => [done, ...rateLines(limit)],
+      },
       {
         title: "Failed",
         kind: "number",
