@@ -50,6 +50,7 @@ sub version_of_extension
 	return $_[0]->sql(q{SELECT extversion FROM pg_extension WHERE extname = 'hipq'});
 }
 
+delete $ENV{HIPQ_TEMPLATE};    # it has the extension of this release
 install($old);
 copy("$ENV{HIPQ_ROOT}/build/pg/lib/postgresql/15/lib/hipq_marks_test.so",
 	"$library/hipq_marks_test.so") or die $!;
@@ -105,6 +106,9 @@ sub programs_work
 		ok($top->shows(qr/Why it waits/), 'hipq-top shows a job with the old extension');
 		$top->press(('Escape') x 3, 'G');
 		ok($top->shows(qr/too old for graphs/), 'hipq-top says that the extension has no graphs');
+		$top->press('Escape', 'n');
+		ok($top->shows(qr/There are no schedules/),
+			'hipq-top reads schedules with the old extension');
 	}
 	return;
 }
