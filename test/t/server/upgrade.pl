@@ -277,7 +277,7 @@ load_goes_on('new library, new extension');
 is_handled('after the update');
 is($hipq->outcome($successors[0]), 'succeeded',
 	'a successor runs after the update if the job before it has ended');
-is($hipq->sql("SELECT to_jsonb(job) - '{update_time, waits_for, batch_id}'::text[]
+is($hipq->sql("SELECT to_jsonb(job) - '{update_time, waits_for, batch_id, schedule_time}'::text[]
 		FROM hipq.job WHERE id = $_ AND waits_for = 'key'"), $rows{$_},
 	'a successor has become a held job, with all its values') foreach @successors[ 1, 2 ];
 is($hipq->sql("SELECT job_data FROM hipq.job WHERE id = $successors[0]"), '{"n": 0}',
