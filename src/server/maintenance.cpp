@@ -233,7 +233,8 @@ void maintain_database(Maintenance &maintenance, const catalog::Catalogue &catal
     maintenance.is_left = false;
     has_trouble = false;
     recovery::forget_stale_cases();
-    tables::forget_leaf_requests();
+    HIPQ_POINT("before-maintenance");
+    tables::forget_answered_requests();
     const bool dropped = finish_drops(catalogue, patience);
     const bool attempts_done = maintain_attempts(catalogue, patience);
     const bool outbox_done = maintain_outbox(patience);

@@ -101,9 +101,13 @@ void leaves_are_made(int queue_id) noexcept
     }
 }
 
-void forget_leaf_requests() noexcept
+void forget_answered_requests() noexcept
 {
-    forget_requests_of(MyDatabaseId);
+    for (Word &word : *words) {
+        std::uint64_t request = ::pg_atomic_read_u64(&word);
+        if (database_of(request) == MyDatabaseId && (request & is_answered) != 0)
+            (void)::pg_atomic_compare_exchange_u64(&word, &request, 0);
+    }
 }
 
 constinit const memory::Part leaf_requests_part{request_memory, set_up, nullptr,

@@ -12,12 +12,13 @@ bool ask_for_leaves(int queue_id) noexcept;
 
 // For the scheduler: the queues with requests that are not answered yet.
 std::vector<int> requested_leaves();
-// Marks a request as answered: the leaves exist. Until forget_leaf_requests(), further requests
+// Marks a request as answered: the leaves exist. Until forget_answered_requests(), further requests
 // for the queue, from rows that still go to the default leaf, do not wake the scheduler: otherwise
 // every finish would.
 void leaves_are_made(int queue_id) noexcept;
-// Deletes all requests, at the start of a pass of maintenance, which looks at all trees.
-void forget_leaf_requests() noexcept;
+// Deletes the answered requests, once a minute: rows that still go to the default leaf then request
+// leaves again. A request that is not answered stays: the scheduler may not have seen it yet.
+void forget_answered_requests() noexcept;
 
 extern const memory::Part leaf_requests_part;
 

@@ -4,7 +4,9 @@
 # count that a crash has undone.
 #
 #   RATE_STARTS     about how many jobs start (20000); a million takes some five minutes
-#   RATE_USED       per cent of a limit that must be used where jobs wait (95; a quiet machine: 99)
+#   RATE_USED       per cent of a limit that must be used where jobs wait (95), on a quiet machine.
+#                   Without it handlers may mark their beginning up to 30 ms late: on a machine that
+#                   does other work a process may wait for that long between two instructions.
 #   SEED            chooses everything but the timing; the test prints it
 use strict;
 use warnings;
@@ -16,6 +18,7 @@ use Time::HiRes qw(time usleep);
 
 my $wanted = $ENV{RATE_STARTS} || 20_000;
 my $least_used = $ENV{RATE_USED} || 95;
+my $late = $ENV{RATE_USED} ? 0 : 0.03;    # s
 my $seed = $ENV{SEED} || int rand 1e9;
 my $per_second = min(4_000, $wanted / 15);    # of all types together
 my $seconds = $wanted / $per_second;
@@ -139,7 +142,7 @@ foreach my $name (sort keys %types)
 {
 	my $type = $types{$name};
 	my @own = sort { $a->[0] <=> $b->[0] } @{ $starts{$name} // [] };
-	my $most = most_in(\@own, $type->{period});
+	my $most = most_in(\@own, $type->{period} - $late);
 	$exceeded++, diag("$name: $most of $type->{limit} in $type->{period} s")
 		if $most > $type->{limit} + 1e-6;
 	# Between two starts of the server: the whole periods from the first start of a job on.
