@@ -45,7 +45,7 @@ COMMENT ON FUNCTION hipq._breaker(integer, text)
 CREATE FUNCTION hipq._key_hash(throttle_key text) RETURNS bigint
     LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'hipq__key_hash';
 COMMENT ON FUNCTION hipq._key_hash(text)
-    IS 'hash of a throttle key, by which the jobs of queues with limits per key are indexed; 0 for '
+    IS 'hash of a throttle key, by which the jobs of queues with full keys are indexed; 0 for '
     '''NONE''';
 
 -- Written before jobs start, because shared memory does not survive a crash. The rows of one server

@@ -213,7 +213,6 @@ struct TypeFacts {
     bool has_handlers = false;      // some types have a handler that executors run
     bool has_others = false;        // some types have none; external workers may run their jobs
     bool has_limits = false;        // some types have throttle limits
-    bool has_key_limits = false;    // some types have limits for each throttle key
 };
 
 struct NameHash {

@@ -47,6 +47,8 @@ constinit pg::Statement delete_leases(R"(
 constinit pg::Statement delete_leases_of_keys(R"(
     DELETE FROM hipq.rate_lease AS lease
     WHERE lease.queue_id = $1 AND lease.job_type = $2 AND lease.throttle_key <> 0 AND lease.granted_time < $3)");
+constinit pg::Statement select_types_with_leases(
+    "SELECT DISTINCT queue_id, job_type FROM hipq.rate_lease WHERE throttle_key <> 0");
 constinit pg::Statement select_leases(R"(
     SELECT lease.granted_time, lease.weight
     FROM hipq.rate_lease AS lease
@@ -167,15 +169,18 @@ void write_leases_of_keys(Claimer &claimer)
         claimer.leases.write(use, claimer.prefetched.job_type);
 }
 
-void prune_leases(const catalog::Queue &queue, pg::Time now)
+void prune_leases(const catalog::Catalogue &catalogue, pg::Time now)
 {
-    for (const auto &entry : queue.job_types()) {
-        const core::Rate &rate = entry.second.rate_per_key;
-        if (core::needs_leases(rate))
-            pg::as_hipq([&] {
-                delete_leases_of_keys.run(queue.id, entry.first,
-                                          pg::Time{now.value - 2 * rate.period});
-            });
+    const pg::Rows types = pg::as_hipq([&] { return select_types_with_leases.run(); });
+    for (const pg::Row row : types) {
+        const catalog::Queue *queue = catalogue.find(row.integer32(0));
+        const catalog::JobType *type =
+            queue == nullptr ? nullptr : queue->find_job_type(row.text(1));
+        const std::int64_t period = type == nullptr ? 0 : type->rate_per_key.period;
+        pg::as_hipq([&] {
+            delete_leases_of_keys.run(row.integer32(0), row.text(1),
+                                      pg::Time{now.value - 2 * period});
+        });
     }
 }
 

@@ -27,7 +27,7 @@ struct TurnLook {
 TurnLook look_at_turn(const catalog::Queue &queue, const catalog::JobType &type, pg::Time now);
 
 // Removes leases of throttle keys that no longer count. Needs a transaction.
-void prune_leases(const catalog::Queue &queue, pg::Time now);
+void prune_leases(const catalog::Catalogue &catalogue, pg::Time now);
 
 // Writes what breakers have done by themselves to hipq.breaker_state: a duty of the scheduler.
 // Returns when to do it again; infinity: after the next change.

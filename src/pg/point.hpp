@@ -62,7 +62,6 @@ inline constexpr auto point_names = std::to_array<std::string_view>({
     "after-expire",
     "before-ask-for-executors",
     "after-take-back",
-    "before-maintenance",
     "before-drop-leaf",
     "after-drop-leaf",
     "before-make-leaf",

@@ -192,11 +192,13 @@ void prune_unused_types(const Queue &queue, pg::Time now)
         });
 }
 
-void prune_leases(const Queue &queue, pg::Time now)
+void prune_leases(const catalog::Catalogue &catalogue, pg::Time now)
 {
-    if (queue.has_waits && queue.type_facts().has_key_limits)  // 0.2.0 has no leases
-        try_duty(Duty::unused_types, &queue,
-                 [&] { pg::with_transaction([&] { claim::prune_leases(queue, now); }); });
+    const bool has_leases = std::ranges::any_of(
+        catalogue.queues, [](const auto &entry) { return entry.second.has_waits; });
+    if (has_leases)  // 0.2.0 has none
+        try_duty(Duty::unused_types, nullptr,
+                 [&] { pg::with_transaction([&] { claim::prune_leases(catalogue, now); }); });
 }
 
 // Removes batches that were closed as long ago as final jobs are kept.
@@ -223,7 +225,6 @@ bool maintain_queue(const catalog::Catalogue &catalogue, const Queue &queue,
     prune_batches(catalogue, queue, now);
     try_duty(Duty::dead_letters, &queue, [&] { prune_surplus_dead_letters(queue); });
     prune_unused_types(queue, now);
-    prune_leases(queue, now);
     return tree_done && !has_trouble;
 }
 
@@ -233,13 +234,13 @@ void maintain_database(Maintenance &maintenance, const catalog::Catalogue &catal
     maintenance.is_left = false;
     has_trouble = false;
     recovery::forget_stale_cases();
-    HIPQ_POINT("before-maintenance");
     tables::forget_answered_requests();
     const bool dropped = finish_drops(catalogue, patience);
     const bool attempts_done = maintain_attempts(catalogue, patience);
     const bool outbox_done = maintain_outbox(patience);
     prune_dead_letters(catalogue, now);
     forget_made_jobs(catalogue);
+    prune_leases(catalogue, now);
     maintenance.is_left = !dropped || !attempts_done || !outbox_done;
     maintenance.next = now + (maintenance.is_left ? retry_interval : maintenance_interval);
     if (has_trouble)
@@ -338,7 +339,7 @@ pg::Time maintain(Maintenance &maintenance, pg::Time now, const Touched &touched
     if (is_due)
         if (const auto catalogue = recovery::read_catalogue(); !catalogue->queues.empty())
             maintain_database(maintenance, *catalogue, patience, now);
-    make_key_indexes(maintenance, touched.with_key_limits, patience);
+    make_key_indexes(maintenance, touched.with_parked_keys, patience);
     maintain_queues(maintenance, patience, now);
     return next_of(maintenance, now);
 }

@@ -22,7 +22,7 @@ struct Maintenance {
 // What the last look found.
 struct Touched {
     const std::vector<int> &queues;
-    const std::vector<int> &with_key_limits;  // among them
+    const std::vector<int> &with_parked_keys;  // among them
     bool has_dropped_queue;
 };
 

@@ -174,6 +174,7 @@ void look_at_lane(QueueLooks &looks, QueueFindings &look, const Queue &queue,
     const std::string job_type = lane.name.type;
     const core::Lane::Places places = places_of(queue, lane, look.now);
     const std::vector<pg::Time> times = due_times(look, queue, lane, places.from);
+    look.has_parked_keys = look.has_parked_keys || places.parked_keys > 0;
     if (places.next_key_due != core::lane_limit)
         look.again_at(pg::Time{places.next_key_due});
     const auto due = static_cast<int>(places.single_keys) +

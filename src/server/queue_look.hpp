@@ -16,6 +16,7 @@ struct QueueFindings {
     pg::Time next_due = pg::infinity;     // when to look at it again; infinity: when it is dirty
     pg::Time next_expiry = pg::infinity;  // when the first of its jobs expires
     int executors = 0;                    // how many executors its due jobs could keep busy
+    bool has_parked_keys = false;         // jobs wait because of their throttle key
     std::vector<lanes::LaneRef>
         lanes{};  // the lanes with due jobs, as far as there are lanes for them
 

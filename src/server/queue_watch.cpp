@@ -63,7 +63,7 @@ void QueueWatch::look(const std::shared_ptr<const catalog::Catalogue> &catalogue
     choose(*catalogue, now, is_all);
     const bool is_search = looks_.lane_search.concerns_all();
     looked_at_ = due_.take_due(now.value, is_search ? catalogue->queues.size() : most_in_a_look);
-    with_key_limits_.clear();
+    with_parked_keys_.clear();
     bool any_gone = false;
     bool any_unknown = false;
     for (const int id : looked_at_) {
@@ -76,9 +76,10 @@ void QueueWatch::look(const std::shared_ptr<const catalog::Catalogue> &catalogue
             forget(id);
             continue;
         }
-        note(*queue, look_at_queue(looks_, now, *queue));
-        if (queue->has_waits && queue->type_facts().has_key_limits)  // not of 0.2.0
-            with_key_limits_.push_back(id);
+        QueueFindings findings = look_at_queue(looks_, now, *queue);
+        if (findings.has_parked_keys && queue->has_waits)  // not of 0.2.0
+            with_parked_keys_.push_back(id);
+        note(*queue, std::move(findings));
     }
     if (any_gone)
         remove_lanes_of_dropped_queues();

@@ -41,8 +41,8 @@ public:
 
     // The queues of the last look.
     const std::vector<int> &looked_at() const { return looked_at_; }
-    // Those among them with a type that has limits per throttle key.
-    const std::vector<int> &with_key_limits() const { return with_key_limits_; }
+    // Those among them in which jobs wait because of their throttle key.
+    const std::vector<int> &with_parked_keys() const { return with_parked_keys_; }
 
 private:
     // The demand of a queue with jobs that are due and could run.
@@ -71,7 +71,7 @@ private:
     std::map<int, Demand> demands_;
     std::map<Oid, Wanted> wanted_;
     std::vector<int> looked_at_;
-    std::vector<int> with_key_limits_;
+    std::vector<int> with_parked_keys_;
     int round_ = 0;                       // the next queue of the round; 0: no round is under way
     pg::Time next_piece_ = pg::infinity;  // of the round
     pg::Time next_look_ = pg::infinity;   // for lanes or queues that this look has not found

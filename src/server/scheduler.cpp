@@ -364,7 +364,7 @@ bool work(Scheduler &scheduler)
     process::show_activity("hipq scheduler looks for work");
     Look look = look_around(scheduler);
     look.again_at(maintain(scheduler.maintenance, look.now,
-                           {scheduler.queues.looked_at(), scheduler.queues.with_key_limits(),
+                           {scheduler.queues.looked_at(), scheduler.queues.with_parked_keys(),
                             scheduler.has_dropped_queues}));
     process::show_idle();
     const pg::Time due =

@@ -163,9 +163,6 @@ constexpr std::array type_facts_fields{
     field<&TypeFacts::has_handlers>("bool_or(handler_kind NOT IN ('none', 'notify'))"),
     field<&TypeFacts::has_others>("bool_or(handler_kind IN ('none', 'notify'))"),
     field<&TypeFacts::has_limits>("bool_or(throttle_limit >= 1 OR throttle_limit_per_key >= 1)"),
-    field<&TypeFacts::has_key_limits>(
-        "bool_or(throttle_limit_per_key >= 1 OR "
-        "coalesce(to_jsonb(job_type) ->> 'rate_limit_per_key', 'NONE') <> 'NONE')"),
 };
 constinit pg::Selection<TypeFacts> select_type_facts(type_facts_fields,
                                                      "FROM hipq.job_type WHERE queue_id = $1");

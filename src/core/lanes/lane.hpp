@@ -94,6 +94,7 @@ struct BasicLane {
         std::int64_t
             next_key_due;  // when the next of the other keys is due; lane_limit: there is none
         LaneKey from;      // lane_end: none
+        std::int32_t parked_keys = 0;
     };
     Places places(std::int64_t now) const
     {

@@ -333,6 +333,7 @@ core::Lane::Places places_of(LaneRef ref, pg::Time now)
     if (entry == nullptr)
         return core::Lane().places(now.value);
     core::Lane::Places places = entry->lane.places(now.value);
+    places.parked_keys = entry->lane.keys.count;
     places.single_keys += parked_keys().count_ready(entry->lane.keys, now.value);
     if (const core::LaneKey due = parked_keys().next_due(entry->lane.keys); due.time > now.value)
         places.next_key_due = std::min(places.next_key_due, due.time);

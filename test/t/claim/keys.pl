@@ -77,7 +77,7 @@ my ($some) = grep { $_->[2] eq 'key 77' } @running;
 complete($some);
 my @next = claim(200);
 is_deeply([map { "@$_[2, 3]" } @next], ['key 77 2'], 'the next job of a key runs when it is free');
-cmp_ok($hipq->sql(q{SELECT pg_stat_get_numscans('hipq.app_main_live_keys'::regclass)}), '>', 0,
+ok($hipq->wait_until(q{SELECT pg_stat_get_numscans('hipq.app_main_live_keys'::regclass) > 0}),
 	'it is found by the index over throttle keys');
 complete(@next, grep { $_ != $some } @running);
 

@@ -54,16 +54,4 @@ my $later = $hipq->sql(q{
 		(SELECT pg_xact_commit_timestamp(xmin) FROM hipq.outside_jobs_live)});
 cmp_ok($later, '>', 0, "$later leaves are newer than the running job of the worker");
 
-# ---- a request that comes between the scheduler's look for requests and its maintenance
-
-$hipq->create_queue('late.jobs', owner => 'app');
-$hipq->sql(q{SELECT hipq.register_job_type('late.jobs', 'run', handler => 'nothing')});
-$points->arm('before-maintenance', 'wait');
-$hipq->set('hipq.clock_offset' => '2min');
-ok($points->wait_held('before-maintenance'), 'the scheduler is about to maintain the tables');
-$hipq->outcome_of('run', q{'{}', queue => 'late.jobs'});
-$points->reset;
-ok($hipq->wait_until(q{SELECT count(*) > 1 FROM pg_tables
-	WHERE tablename LIKE 'late\_jobs\_final\_p%'}), 'a request that comes in that moment is not lost');
-
 done_testing();

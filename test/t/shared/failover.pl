@@ -8,6 +8,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
+# A server that starts with the extension and without a queue says that it holds the jobs.
+delete $ENV{HIPQ_TEMPLATE};
 my $first = HipqCluster->new('first', streaming => 1, wal_log_hints => 'on',
 	'hipq.executor_idle_timeout' => '1s', wal_keep_size => '512MB');
 my $a = $first->node;
