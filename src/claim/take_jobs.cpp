@@ -364,6 +364,7 @@ bool take_these(Claimer &claimer, const Lane &lane, std::span<const job::DueJob>
 
 bool take_jobs(Claimer &claimer, const Lane &lane, pg::Time now, std::size_t most)
 {
+    claimer.keys_without_lease.clear();  // of a look that failed: they may be of another type
     StartWindows windows(lane.queue->id, lane.head.job_type, now);
     Taker taker{claimer,
                 lane,

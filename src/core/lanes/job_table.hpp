@@ -80,7 +80,7 @@ constexpr bool leaves_room_for_others(Capacity capacity)
            capacity == Capacity::key_rate_used;
 }
 
-// What admitted a job: rates, and a breaker that has not changed since.
+// Which rates admitted a job, and whether its breaker did and has not changed since.
 struct Admission {
     bool by_queue = false;
     bool by_type = false;

@@ -129,9 +129,9 @@ std::optional<LaneReading> begin_reading(LaneRef ref, pg::Time now);
 void end_reading(LaneRef ref, LaneReading &reading) noexcept;
 void cancel_reading(LaneRef ref) noexcept;
 
-// For the process that reads the lane: lets the reading go on with the next parked key that is
-// ready, if its rows come before those that the reading would read next. Returns the throttle key;
-// 0: there is none. Puts back what the reading has left of the key before. Cannot fail.
+// For the process that reads the lane: puts back what the reading has left of a key, and goes on
+// with the next parked key that is ready, if its rows come before those that it would read next.
+// Returns that throttle key; 0: there is none. Cannot fail.
 std::uint64_t read_next_key(LaneRef ref, LaneReading &reading, pg::Time now) noexcept;
 
 // Gives back, unread, the lanes that an exiting process was reading. Returns whether there were
